@@ -1,0 +1,1 @@
+"""Nothing is needed here: the plugin is found by its entry point. Your own repository needs no conftest.py."""

@@ -1,0 +1,207 @@
+"""One cell's test: ask the model once, score its answer once.
+
+``CellRun`` is what a test gets as its ``wise`` fixture.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError, WiseError
+from wise_pytest.records import SCORED_STATUSES, Generation, build_row
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+    from wise_pytest.cassettes.vcr import CellPersister
+    from wise_pytest.endpoints.model import Endpoint, HttpRequest
+    from wise_pytest.panels.model import Decoding
+    from wise_pytest.records import Cell, Row, Verdict
+    from wise_pytest.transport.client import Client, Response
+
+
+class NonCompliant(AssertionError):  # noqa: N818 - an outcome, not a fault
+    """A generation missed its requirement, in a run that was asked to be strict."""
+
+
+class CellRun:
+    """Asks one model one prompt, and scores the complete visible output.
+
+    Attributes
+    ----------
+    cell
+        What is asked: model, panel, item, form, repetition, target, prompt.
+    row
+        The outcome, once there is one.
+    """
+
+    def __init__(
+        self,
+        cell: Cell,
+        *,
+        run: str,
+        endpoint: Endpoint,
+        decoding: Decoding,
+        key: str | None,
+        client: Client,
+        persister: CellPersister | None,
+        recording_session: Mapping[str, Any],
+        writer: str,
+        strict: bool,
+    ) -> None:
+        self.cell = cell
+        self.row: Row | None = None
+        self._run = run
+        self._endpoint = endpoint
+        self._decoding = decoding
+        # Kept in a closure, so that no traceback that shows local values can show the key.
+        self._key: Callable[[], str | None] = lambda: key
+        self._client = client
+        self._persister = persister
+        self._recording_session = recording_session
+        self._writer = writer
+        self._strict = strict
+        self._generation: Generation | None = None
+
+    def ask(self) -> Generation:
+        """Call the endpoint, or replay this cell's recording; a second call returns the same.
+
+        Raises
+        ------
+        TechnicalError
+            If there is no usable reply. The cell's row is kept with the status
+            ``error``; it is never scored.
+        """
+        if self._generation is not None:
+            return self._generation
+        try:
+            generation = self._ask()
+        except TechnicalError as error:
+            self.fail(f"{type(error).__name__}: {error}")
+            raise
+        if generation.status == "error":
+            self._keep(generation, None)
+            raise TechnicalError(generation.reason or "no usable reply")
+        if generation.status not in SCORED_STATUSES:
+            self._keep(generation, None)
+        self._generation = generation
+        return generation
+
+    def score(self, generation: Generation) -> Verdict | None:
+        """Verify the complete visible output; ``None`` where the provider withheld it.
+
+        A miss is data: it is kept in the row and does not fail the test, unless
+        the run is strict.
+
+        Raises
+        ------
+        NonCompliant
+            If the output misses the requirement and the run is strict.
+        """
+        if generation.status not in SCORED_STATUSES or generation.text is None:
+            return None
+        from wise_pytest.verifiers import get_verifier
+
+        verdict = get_verifier(self.cell.verifier).verify(generation.text, self.cell.target)
+        self._keep(generation, verdict)
+        if self._strict and not verdict.compliant:
+            raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")
+        return verdict
+
+    def fail(self, reason: str) -> Row:
+        """Keep this cell as a technical error; what is already kept stays."""
+        if self.row is None:
+            self._keep(Generation(status="error", text=None, reason=reason), None)
+        if self.row is None:
+            raise WiseError("a row was built and is not there")
+        return self.row
+
+    def _keep(self, generation: Generation, verdict: Verdict | None) -> None:
+        if self.row is None:
+            self.row = build_row(self.cell, generation, verdict, run=self._run)
+
+    def _ask(self) -> Generation:
+        from wise_pytest.endpoints.protocols import PROTOCOLS
+
+        protocol = PROTOCOLS[self._endpoint.protocol]
+        request = protocol.build_request(self.cell.prompt, self._endpoint, self._decoding, self._key())
+        response = self._send(request)
+        reply = protocol.read_reply(response.status, response.headers, response.body)
+        recorded_at, attempts, latency_s = self._circumstances(response)
+        flags = reply.flags
+        if reply.served_model is not None and reply.served_model != self._endpoint.api_model:
+            flags = (*flags, "served_model_differs")
+        if response.sent and self._persister is not None and reply.status != "error":
+            self._stage(recorded_at, attempts, latency_s)
+        return Generation(
+            status=reply.status,
+            text=reply.text,
+            finish_reason=reply.finish_reason,
+            flags=flags,
+            usage=reply.usage,
+            served_model=reply.served_model,
+            reason=self._scrubbed(reply.reason),
+            request_digest=request.digest,
+            recorded_at=recorded_at,
+            latency_s=latency_s,
+            attempts=attempts,
+        )
+
+    def _send(self, request: HttpRequest) -> Response:
+        from vcr.errors import CannotOverwriteExistingCassetteException
+
+        try:
+            return self._client.send(request)
+        except CannotOverwriteExistingCassetteException:
+            # VCR.py's own message lists the whole cassette; ours says what to do.
+            recording = None if self._persister is None else self._persister.recording
+        if recording is None:
+            raise MissingRecording(
+                f"{_named(self.cell)} was never recorded; record it with --record-mode=new_episodes"
+            )
+        from wise_pytest.cassettes.stale import explain_difference
+
+        difference = explain_difference(
+            recording.exchange, method=request.method, url=request.url, body=request.body
+        )
+        raise StaleRecording(
+            f"{_named(self.cell)} was recorded for another request ({difference}); "
+            "record it again with --record-mode=rewrite"
+        )
+
+    def _circumstances(self, response: Response) -> tuple[str, int, float]:
+        """When the answer was given, after how many tries, in how many seconds."""
+        recording = None if self._persister is None else self._persister.recording
+        if not response.sent and recording is not None:
+            return recording.recorded_at, recording.attempts, recording.latency_s
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        # Rounded as a recording keeps it, so that a replay gives the same row.
+        return now.replace("+00:00", "Z"), response.attempts or 1, round(response.latency_s or 0.0, 6)
+
+    def _stage(self, recorded_at: str, attempts: int, latency_s: float) -> None:
+        from wise_pytest.cassettes.vcr import StagedRecording
+
+        key = self._key()
+        if self._persister is not None:
+            self._persister.stage(
+                StagedRecording(
+                    session=self._recording_session,
+                    writer=self._writer,
+                    recorded_at=recorded_at,
+                    attempts=attempts,
+                    latency_s=latency_s,
+                    secrets=() if key is None else (key,),
+                )
+            )
+
+    def _scrubbed(self, text: str | None) -> str | None:
+        from wise_pytest.cassettes.scrub import scrub_secrets
+
+        key = self._key()
+        return text if text is None or key is None else scrub_secrets(text, (key,))
+
+
+def _named(cell: Cell) -> str:
+    return f"{cell.model}, {cell.panel}, {cell.item}, {cell.form}, repetition {cell.repetition}"

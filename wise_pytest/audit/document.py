@@ -1,0 +1,229 @@
+"""The audit as ``audit.json``: the one place where exact values become floating point.
+
+The session and ``wise audit`` call ``to_document`` and ``dump``; reports and
+baselines read the result. Strict JSON: no NaN, and an object with a ``null``
+says why in ``reason``.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from fractions import Fraction
+
+    from wise_pytest.audit.gate import Check, Gate
+    from wise_pytest.audit.result import Audit, FormResult, ModelAudit, PanelAudit, Pooled, Ranking
+    from wise_pytest.stats.floor import FloorRegime, TargetOutcome
+    from wise_pytest.stats.summary import FormSummary
+
+AUDIT_SCHEMA = "wise.audit/1"
+
+
+def to_document(audit: Audit, gate: Gate | None = None) -> dict[str, Any]:
+    """The content of ``audit.json``.
+
+    Parameters
+    ----------
+    audit
+        The audit.
+    gate
+        Its evaluation; without one the document says that nothing was evaluated.
+
+    Returns
+    -------
+    dict
+        JSON values only. Equal audits give equal documents, key order included.
+    """
+    return {
+        "schema": AUDIT_SCHEMA,
+        "run": _run(audit),
+        "panels": {name: _panel(panel) for name, panel in audit.panels.items()},
+        "gate": _gate(gate),
+    }
+
+
+def dump(document: Mapping[str, Any]) -> str:
+    """The text of ``audit.json``: strict, ASCII, ending in a line end."""
+    return json.dumps(document, allow_nan=False, ensure_ascii=True, indent=1) + "\n"
+
+
+def _run(audit: Audit) -> dict[str, Any]:
+    run: dict[str, Any] = {
+        **audit.provenance,
+        "n_rows": audit.n_rows,
+        "rows_sha256": audit.rows_sha256,
+        "models": list(audit.models),
+        "exclude": list(audit.exclude),
+    }
+    if audit.notes:
+        run["notes"] = list(audit.notes)
+    return run
+
+
+def _panel(panel: PanelAudit) -> dict[str, Any]:
+    every = panel.by_model.values()
+    content: dict[str, Any] = {
+        "reference": panel.reference,
+        "models": list(panel.models),
+        "excluded": dict(panel.excluded),
+        "n_rows": panel.n_rows,
+        "n_planned": panel.coverage.n_planned,
+        "n_scored": panel.coverage.n_scored,
+        "coverage": float(panel.coverage.fraction),
+        **_pooled(
+            panel.primary, panel.reference, "no scored rows" if panel.models else "every model is excluded"
+        ),
+        "ranking": {form: _ranking(ranking) for form, ranking in panel.ranking.items()},
+        "by_model": {audit.model: _model(audit, panel.reference) for audit in every},
+        "all_models": _pooled(panel.all_models, panel.reference, "no scored rows"),
+    }
+    if panel.notes:
+        content["notes"] = list(panel.notes)
+    return content
+
+
+def _model(audit: ModelAudit, reference: str) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "provider": audit.provider,
+        "excluded": audit.excluded or False,
+        "n_rows": audit.n_rows,
+        "n_planned": audit.coverage.n_planned,
+        "n_scored": audit.coverage.n_scored,
+        "coverage": float(audit.coverage.fraction),
+        "statuses": dict(audit.statuses),
+        # A planned model without any row has no provider either: one reason serves both.
+        **_pooled(audit.results, reference, "no scored rows" if audit.n_rows else "no rows"),
+        "floor": _floor(audit.floor),
+    }
+    if audit.targets:
+        content["targets"] = [_target(outcome) for outcome in audit.targets]
+    return content
+
+
+def _pooled(pooled: Pooled, reference: str, why_empty: str) -> dict[str, Any]:
+    content: dict[str, Any] = {"summary": None, "reason": why_empty}
+    if pooled.summary is not None:
+        content = {"summary": _summary(pooled.summary, reference)}
+    content["forms"] = {name: _form(result) for name, result in pooled.forms.items()}
+    return content
+
+
+def _summary(summary: FormSummary, reference: str) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "pos": _number(summary.reference),
+        "mean": float(summary.mean),
+        "worst": float(summary.worst),
+        "worst_form": summary.worst_form,
+        "best": float(summary.best),
+        "best_form": summary.best_form,
+        "gap": _number(summary.gap),
+        "n_forms": summary.n_forms,
+    }
+    reasons = []
+    if summary.reference is None:
+        reasons.append(f"pos: no scored row of the reference form {reference}")
+    if summary.gap is None:
+        reasons.append("gap: fewer than two forms have scored rows")
+    if reasons:
+        content["reason"] = "; ".join(reasons)
+    if summary.incomplete:
+        content["incomplete"] = list(summary.incomplete)
+    return content
+
+
+def _form(result: FormResult) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "compliance": result.rate.value,
+        "n": result.rate.n,
+        "n_compliant": result.rate.n_compliant,
+    }
+    if result.rate.n == 0:
+        content["reason"] = "no scored rows" if result.n_rows else "no rows"
+    elif result.diff is not None:
+        content["diff"] = float(result.diff)
+    if result.wilson is not None:
+        content["degenerate"] = True
+        content["wilson_low"] = result.wilson.low
+        content["wilson_high"] = result.wilson.high
+    if result.directions is not None:
+        content["directions"] = {name: float(share) for name, share in result.directions.items()}
+        content["n_directions"] = result.n_directions
+    if result.mean_abs_error is not None:
+        content["mean_abs_error"] = float(result.mean_abs_error)
+        content["n_errors"] = result.n_errors
+    content["n_rows"] = result.n_rows
+    content["statuses"] = dict(result.statuses)
+    return content
+
+
+def _ranking(ranking: Ranking) -> dict[str, Any]:
+    stability = ranking.stability
+    reversal = stability.reversal
+    content: dict[str, Any] = {
+        "tau_b": stability.tau_b,
+        "reversal": None if reversal is None else reversal.value,
+        "n_reversed": 0 if reversal is None else reversal.n_compliant,
+        "n_pairs": 0 if reversal is None else reversal.n,
+        "top3_jaccard": _number(stability.top3_jaccard),
+        "max_rank_shift": _number(stability.max_rank_shift),
+        "n_models": stability.n_models,
+        "unranked": list(ranking.unranked),
+    }
+    if stability.reason is not None:
+        content["reason"] = stability.reason
+    return content
+
+
+def _floor(floor: FloorRegime) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "assessable": floor.assessable,
+        "in_floor": floor.in_floor,
+        "change_words": _number(floor.change),
+    }
+    if floor.reason is not None:
+        content["reason"] = floor.reason
+    return content
+
+
+def _target(outcome: TargetOutcome) -> dict[str, Any]:
+    mean = outcome.mean_observed
+    content: dict[str, Any] = {
+        "target": outcome.target,
+        "compliance": outcome.rate.value,
+        "n": outcome.rate.n,
+        "n_compliant": outcome.rate.n_compliant,
+    }
+    if mean is not None:
+        content["mean_observed"] = float(mean)
+        content["mean_error"] = float(mean - outcome.target)
+    return content
+
+
+def _gate(gate: Gate | None) -> dict[str, Any]:
+    if gate is None:
+        return {"status": "not_evaluated", "reason": "no gate was evaluated", "checks": []}
+    content: dict[str, Any] = {"status": gate.status}
+    if gate.reason is not None:
+        content["reason"] = gate.reason
+    content["checks"] = [_check(check) for check in gate.checks]
+    return content
+
+
+def _check(check: Check) -> dict[str, Any]:
+    return {
+        "panel": check.panel,
+        "model": check.model,
+        "form": check.form,
+        "metric": check.metric,
+        "value": None if check.value is None else float(check.value),
+        "limit": float(check.limit),
+        "status": check.status,
+        "reason": check.reason,
+    }
+
+
+def _number(value: Fraction | None) -> float | None:
+    return None if value is None else float(value)

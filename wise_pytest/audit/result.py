@@ -1,0 +1,140 @@
+"""What an audit is: frozen results, exact until ``document`` writes them down.
+
+``audit.build_audit`` makes these; ``gate`` and ``document`` read them. Rates
+and what is derived from them are fractions in 0..1. Where a value can be
+``None``, the field beside it says why.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wise_pytest.stats.floor import FloorRegime, TargetOutcome
+    from wise_pytest.stats.ranking import RankingStability
+    from wise_pytest.stats.rates import Interval, Rate
+    from wise_pytest.stats.summary import FormSummary
+
+EXCLUDED_BY_NAME = "excluded by name"
+EXCLUDED_FLOOR = "floor regime"
+
+
+@dataclass(frozen=True, slots=True)
+class Coverage:
+    """Scored cells of the planned ones."""
+
+    n_scored: int
+    n_planned: int
+
+    @property
+    def fraction(self) -> Fraction:
+        """Exact, 0..1; nothing planned is nothing covered."""
+        return Fraction(self.n_scored, self.n_planned) if self.n_planned else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class FormResult:
+    """One form, for one model or pooled over several."""
+
+    rate: Rate
+    n_rows: int
+    """Rows of any status."""
+    is_reference: bool
+    diff: Fraction | None
+    """Rate minus that of the reference form; ``None`` for the reference itself or without one of the two."""
+    directions: Mapping[str, Fraction] | None
+    """Share of each direction, in the verifier's order; ``None`` where no scored row names one."""
+    n_directions: int
+    """Scored rows that name a direction: the denominator of the shares."""
+    mean_abs_error: Fraction | None
+    """In counts; ``None`` where no scored row holds an error."""
+    n_errors: int
+    """Scored rows that hold an error: the denominator of the mean."""
+    statuses: Mapping[str, int]
+    wilson: Interval | None
+    """Only for a degenerate rate, whose bootstrap interval would have no width."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Forms and their summary over one set of models."""
+
+    forms: Mapping[str, FormResult]
+    """In the panel's order."""
+    summary: FormSummary | None
+    """``None`` where no form has a scored row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Ranking stability of one form, and the models it had to leave out."""
+
+    stability: RankingStability
+    unranked: tuple[str, ...]
+    """Primary models without a scored row under the form or the reference form."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelAudit:
+    """One model in one panel."""
+
+    model: str
+    provider: str | None
+    """``None`` where the model was planned and has no row at all."""
+    excluded: str | None
+    """Why the model is not primary; ``None`` where it is."""
+    results: Pooled
+    coverage: Coverage
+    n_rows: int
+    statuses: Mapping[str, int]
+    floor: FloorRegime
+    targets: tuple[TargetOutcome, ...]
+    """Over all forms, ascending; empty where the targets are no numbers."""
+
+    @property
+    def excluded_by_name(self) -> bool:
+        """Whether the user left this model out."""
+        return self.excluded == EXCLUDED_BY_NAME
+
+
+@dataclass(frozen=True, slots=True)
+class PanelAudit:
+    """One panel."""
+
+    panel: str
+    reference: str
+    models: tuple[str, ...]
+    """The primary models, sorted."""
+    excluded: Mapping[str, str]
+    """Every other model, and why."""
+    coverage: Coverage
+    """Over the models that are not excluded by name."""
+    n_rows: int
+    """Of all models, whatever their status."""
+    primary: Pooled
+    ranking: Mapping[str, Ranking]
+    """Every form but the reference; empty without a scored row of the reference form."""
+    by_model: Mapping[str, ModelAudit]
+    all_models: Pooled
+    notes: tuple[str, ...]
+    """What was left out, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """Every panel, and what the rows were."""
+
+    panels: Mapping[str, PanelAudit]
+    models: tuple[str, ...]
+    """Every model with a row or a plan, sorted."""
+    exclude: tuple[str, ...]
+    """As asked for, sorted."""
+    n_rows: int
+    rows_sha256: str
+    provenance: Mapping[str, Any]
+    """As the caller gave it; JSON values."""
+    notes: tuple[str, ...]

@@ -1,0 +1,297 @@
+"""The packed cassette: all recordings of one model in one panel, one a line.
+
+A pack is a text file of ASCII JSON lines. The first line is a header with the
+full identity, the number of recordings and the SHA-256 of all lines after it;
+the others are recordings, sorted by item, form and repetition, so that a new
+recording is a one-line difference in version control::
+
+    {"schema":"wise.cassette/1","panel":…,"model":…,"recordings":1800,"sha256":…,"sessions":[…]}
+    {"item":"i001","form":"AVOID1","repetition":1,"session":…,"recorded_at":…,"request":…,"response":…}
+
+While recording, each process appends to a *part*: the same format with a
+header that has no count and no digest, because it grows. A part whose last
+line is cut was left by a crash; the cut line is dropped, the rest is whole.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from wise_pytest.errors import CassetteError
+from wise_pytest.files import write_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+CASSETTE_SCHEMA = "wise.cassette/1"
+RESTORE = "restore it from version control, or delete it and record again"
+
+RecordingKey: TypeAlias = tuple[str, str, int]
+"""(item, form, repetition): unique in a pack."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One HTTP request and its reply, scrubbed."""
+
+    method: str
+    url: str
+    request_headers: Mapping[str, list[str]]
+    request_body: bytes
+    status: int
+    message: str
+    response_headers: Mapping[str, list[str]]
+    response_body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """One recorded cell: the exchange, and what is known of how it was made."""
+
+    item: str
+    form: str
+    repetition: int
+    session: str
+    """Identifier of the recording session; the header describes it."""
+    recorded_at: str
+    attempts: int
+    latency_s: float
+    exchange: Exchange
+
+    @property
+    def key(self) -> RecordingKey:
+        """The identity of this recording within its pack."""
+        return (self.item, self.form, self.repetition)
+
+    def to_line(self) -> bytes:
+        """One line of ASCII JSON, with its line break."""
+        exchange = self.exchange
+        record = {
+            # The key comes first, so that a pack can be indexed without decoding whole lines.
+            "item": self.item,
+            "form": self.form,
+            "repetition": self.repetition,
+            "session": self.session,
+            "recorded_at": self.recorded_at,
+            "attempts": self.attempts,
+            "latency_s": round(self.latency_s, 6),
+            "request": {
+                "method": exchange.method,
+                "uri": exchange.url,
+                "headers": dict(exchange.request_headers),
+                "body": _body_to_json(exchange.request_body),
+            },
+            "response": {
+                "status": {"code": exchange.status, "message": exchange.message},
+                "headers": dict(exchange.response_headers),
+                "body": _body_to_json(exchange.response_body),
+            },
+        }
+        return (json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
+
+
+@dataclass(frozen=True, slots=True)
+class Contents:
+    """What a pack or a part holds; lines stay encoded until they are asked for."""
+
+    lines: Mapping[RecordingKey, bytes]
+    sessions: tuple[Mapping[str, Any], ...]
+    cut: bool = False
+    """Whether the last line of a part was cut and dropped."""
+
+
+def decode_line(line: bytes, *, where: str) -> Recording:
+    """Build the recording that a line holds.
+
+    Raises
+    ------
+    CassetteError
+        If the line is not one that ``Recording.to_line`` writes.
+    """
+    try:
+        record = json.loads(line)
+        request, response = record["request"], record["response"]
+        return Recording(
+            item=_typed(record["item"], str),
+            form=_typed(record["form"], str),
+            repetition=_typed(record["repetition"], int),
+            session=_typed(record["session"], str),
+            recorded_at=_typed(record["recorded_at"], str),
+            attempts=_typed(record["attempts"], int),
+            latency_s=float(record["latency_s"]),
+            exchange=Exchange(
+                method=_typed(request["method"], str),
+                url=_typed(request["uri"], str),
+                request_headers=_typed(request["headers"], dict),
+                request_body=_body_from_json(request["body"]),
+                status=_typed(response["status"]["code"], int),
+                message=_typed(response["status"]["message"], str),
+                response_headers=_typed(response["headers"], dict),
+                response_body=_body_from_json(response["body"]),
+            ),
+        )
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise CassetteError(
+            f"{where}: not a recording ({type(error).__name__}: {error}); {RESTORE}"
+        ) from error
+
+
+def read_pack(path: Path, *, panel: str, model: str) -> Contents:
+    """Read and check a packed cassette.
+
+    Raises
+    ------
+    CassetteError
+        If the file is cut, was changed after it was written, is from another
+        version, or belongs to another panel or model.
+    """
+    header, body = _read(path, panel=panel, model=model)
+    if header is None:
+        raise CassetteError(f"{path}: is empty or cut in its first line; {RESTORE}")
+    lines = body.splitlines(keepends=True)
+    expected = header.get("recordings")
+    if len(lines) != expected or (lines and not lines[-1].endswith(b"\n")):
+        raise CassetteError(f"{path}: is cut: holds {len(lines)} of {expected} recordings; {RESTORE}")
+    if hashlib.sha256(body).hexdigest() != header.get("sha256"):
+        raise CassetteError(
+            f"{path}: was changed after it was recorded (its SHA-256 does not match); {RESTORE}"
+        )
+    index: dict[RecordingKey, bytes] = {}
+    for number, line in enumerate(lines, start=2):
+        key = _key_of(line, where=f"{path}:{number}")
+        if key in index:
+            raise CassetteError(f"{path}:{number}: a second recording of {key}; {RESTORE}")
+        index[key] = line
+    return Contents(index, _sessions(header, path))
+
+
+def read_part(path: Path, *, panel: str, model: str) -> Contents:
+    """Read what a recording process has written so far; a cut last line is dropped.
+
+    Raises
+    ------
+    CassetteError
+        If anything but the last line is damaged, or the part belongs elsewhere.
+    """
+    header, body = _read(path, panel=panel, model=model)
+    if header is None:
+        return Contents({}, (), cut=True)
+    index: dict[RecordingKey, bytes] = {}
+    cut = False
+    for number, line in enumerate(body.splitlines(keepends=True), start=2):
+        if not line.endswith(b"\n"):
+            cut = True
+            break
+        recording = decode_line(line, where=f"{path}:{number}")
+        index[recording.key] = line
+    return Contents(index, _sessions(header, path), cut)
+
+
+def part_header(*, panel: str, model: str, session: Mapping[str, Any]) -> bytes:
+    """The first line of a part."""
+    return _line({"schema": CASSETTE_SCHEMA, "panel": panel, "model": model, "sessions": [session]})
+
+
+def write_pack(
+    path: Path,
+    *,
+    panel: str,
+    model: str,
+    lines: Mapping[RecordingKey, bytes],
+    sessions: Iterable[Mapping[str, Any]],
+) -> None:
+    """Write a packed cassette whole; sessions that no line refers to any more are left out."""
+    ordered = [lines[key] for key in sorted(lines)]
+    used = {decode_line(line, where=str(path)).session for line in ordered}
+    described = {str(session["id"]): session for session in sessions if session["id"] in used}
+    body = b"".join(ordered)
+    header = {
+        "schema": CASSETTE_SCHEMA,
+        "panel": panel,
+        "model": model,
+        "recordings": len(ordered),
+        "sha256": hashlib.sha256(body).hexdigest(),
+        "sessions": [described[name] for name in sorted(described)],
+    }
+    write_whole(path, (_line(header) + body).decode("ascii"))
+
+
+def _read(path: Path, *, panel: str, model: str) -> tuple[Mapping[str, Any] | None, bytes]:
+    """The header and all that follows; no header at all where the first line is cut."""
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise CassetteError(f"{path}: cannot be read: {error.strerror or error}") from error
+    first, line_break, body = content.partition(b"\n")
+    if not line_break:
+        return None, b""
+    try:
+        header = json.loads(first)
+    except ValueError as error:
+        raise CassetteError(f"{path}: its first line is no cassette header; {RESTORE}") from error
+    schema = header.get("schema") if isinstance(header, dict) else None
+    if schema != CASSETTE_SCHEMA:
+        raise CassetteError(
+            f"{path}: is a cassette of the version {schema!r}, this version reads {CASSETTE_SCHEMA!r}; "
+            f"use the wise-pytest that wrote it, or record again"
+        )
+    for name, wanted in (("panel", panel), ("model", model)):
+        if header.get(name) != wanted:
+            raise CassetteError(
+                f"{path}: belongs to the {name} {header.get(name)!r}, not {wanted!r}; {RESTORE}"
+            )
+    return header, body
+
+
+def _sessions(header: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], ...]:
+    sessions = header.get("sessions")
+    if not isinstance(sessions, list) or not all(
+        isinstance(session, dict) and "id" in session for session in sessions
+    ):
+        raise CassetteError(f"{path}: its header does not say how it was recorded; {RESTORE}")
+    return tuple(sessions)
+
+
+def _key_of(line: bytes, *, where: str) -> RecordingKey:
+    """The key of a line, decoded from its beginning alone; the pack's digest vouches for the rest."""
+    try:
+        record = json.loads(line[: line.index(b',"session":')] + b"}")
+        return (
+            _typed(record["item"], str),
+            _typed(record["form"], str),
+            _typed(record["repetition"], int),
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise CassetteError(f"{where}: not a recording; {RESTORE}") from error
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, ensure_ascii=True, separators=(",", ":")) + "\n").encode("ascii")
+
+
+def _typed(value: Any, kind: type) -> Any:
+    if not isinstance(value, kind):
+        raise TypeError(f"{value!r} is no {kind.__name__}")
+    return value
+
+
+def _body_to_json(body: bytes) -> str | dict[str, str]:
+    try:
+        return body.decode("utf-8")
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(body).decode("ascii")}
+
+
+def _body_from_json(value: Any) -> bytes:
+    if isinstance(value, str):
+        return value.encode("utf-8")
+    try:
+        return base64.b64decode(_typed(value, dict)["base64"], validate=True)
+    except binascii.Error as error:
+        raise ValueError(str(error)) from error

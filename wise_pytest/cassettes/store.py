@@ -1,0 +1,258 @@
+"""The folder of cassettes that a session replays from and records into.
+
+``CassetteStore`` belongs to one process. Under xdist each worker has its own
+and appends to its own parts, so that no two processes write the same bytes;
+the process that started the run holds the folder's lock and packs the parts
+when the run ends, or at the start of the next one if it was killed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.cassettes.pack import (
+    Contents,
+    Recording,
+    decode_line,
+    part_header,
+    read_pack,
+    read_part,
+    write_pack,
+)
+from wise_pytest.errors import CassetteError, OptionError
+from wise_pytest.naming import slug
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+    from types import TracebackType
+    from typing import BinaryIO, Self
+
+    from filelock import BaseFileLock
+
+    from wise_pytest.cassettes.pack import RecordingKey
+
+LOCK_NAME = ".lock"
+PACK_SUFFIX = ".jsonl"
+PART_SUFFIX = ".part.jsonl"
+
+
+class Pack:
+    """The recordings of one model in one panel, as this process sees them."""
+
+    def __init__(self, path: Path, *, panel: str, model: str) -> None:
+        self.path = path
+        self.panel = panel
+        self.model = model
+        contents, parts = _read_all(path, panel=panel, model=model)
+        self._lines: dict[RecordingKey, bytes] = dict(contents.lines)
+        self._sessions = contents.sessions
+        self.cut_parts = tuple(part for part, part_contents in parts if part_contents.cut)
+        self._part: BinaryIO | None = None
+        self._part_count = 0
+
+    def __len__(self) -> int:
+        return len(self._lines)
+
+    @property
+    def sessions(self) -> tuple[Mapping[str, Any], ...]:
+        """How the recordings were made."""
+        return self._sessions
+
+    def keys(self) -> Iterator[RecordingKey]:
+        """The (item, form, repetition) of every recording."""
+        return iter(self._lines)
+
+    def get(self, key: RecordingKey) -> Recording | None:
+        """The recording of a cell, or ``None``."""
+        line = self._lines.get(key)
+        return None if line is None else decode_line(line, where=f"{self.path} {key}")
+
+    def append(self, recording: Recording, *, session: Mapping[str, Any], writer: str) -> None:
+        """Keep a recording: one whole line at the end of this process's own part.
+
+        Raises
+        ------
+        CassetteError
+            If it cannot be written; everything recorded so far stays readable.
+        """
+        line = recording.to_line()
+        try:
+            if self._part is None:
+                self._part = self._open_part(session=session, writer=writer)
+            _write_fully(self._part, line)
+        except OSError as error:
+            # What was written of this line is cut; the next recording must not be glued to it.
+            self.close()
+            raise CassetteError(
+                f"{self.path.parent}: recording failed: {error.strerror or error}; what was recorded "
+                f"before is kept"
+            ) from error
+        self._lines[recording.key] = line
+
+    def close(self) -> None:
+        """Close this process's part, if it has one."""
+        if self._part is not None:
+            self._part.close()
+            self._part = None
+
+    def _open_part(self, *, session: Mapping[str, Any], writer: str) -> BinaryIO:
+        self._part_count += 1
+        name = f"{self.path.name.removesuffix(PACK_SUFFIX)}.{session['id']}-{writer}-{self._part_count}"
+        path = self.path.parent / (name + PART_SUFFIX)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part = path.open("xb", buffering=0)
+        try:
+            _write_fully(part, part_header(panel=self.panel, model=self.model, session=session))
+        except OSError:
+            part.close()
+            raise
+        return part
+
+
+class CassetteStore:
+    """All packs below one folder, each read when it is first asked for."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._packs: dict[tuple[str, str], Pack] = {}
+
+    def path(self, panel: str, model: str) -> Path:
+        """Where the pack of a model in a panel is, whether or not it exists."""
+        return self.root / slug(panel) / (slug(model) + PACK_SUFFIX)
+
+    def pack(self, panel: str, model: str) -> Pack:
+        """The recordings of a model in a panel; empty where there are none.
+
+        Raises
+        ------
+        CassetteError
+            If they are damaged or from another version.
+        """
+        pack = self._packs.get((panel, model))
+        if pack is None:
+            pack = Pack(self.path(panel, model), panel=panel, model=model)
+            self._packs[panel, model] = pack
+        return pack
+
+    def close(self) -> None:
+        """Close every part that this process has written to."""
+        for pack in self._packs.values():
+            pack.close()
+
+
+class RecordingLock:
+    """Held by the one run that records into a folder; packs the parts at its start and end."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._lock: BaseFileLock | None = None
+
+    def __enter__(self) -> Self:
+        """Take the lock and pack what a killed run has left.
+
+        Raises
+        ------
+        OptionError
+            If another run is recording into the folder, or it cannot be written.
+        """
+        from filelock import FileLock, Timeout
+
+        lock = FileLock(self.root / LOCK_NAME)
+        try:
+            self.root.mkdir(parents=True, exist_ok=True)
+            lock.acquire(timeout=0)
+        except Timeout:
+            raise OptionError(
+                f"{self.root}: another run is recording into this folder; wait for it to end"
+            ) from None
+        except OSError as error:
+            raise OptionError(
+                f"{self.root}: cannot record into this folder: {error.strerror or error}"
+            ) from error
+        self._lock = lock
+        try:
+            pack_parts(self.root)
+        except BaseException:
+            lock.release()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Pack what this run has recorded, and release the folder."""
+        try:
+            pack_parts(self.root)
+        finally:
+            if self._lock is not None:
+                self._lock.release()
+
+
+def pack_parts(root: Path) -> None:
+    """Merge every part below ``root`` into its pack, then delete the part.
+
+    A kill in between loses nothing: parts are deleted only after the pack that
+    holds their recordings is in place, and merging them again changes nothing.
+    """
+    groups: dict[Path, Path] = {}
+    for part in sorted(root.glob(f"*/*{PART_SUFFIX}")):
+        stem = part.name.removesuffix(PART_SUFFIX).rpartition(".")[0]
+        groups.setdefault(part.with_name(stem + PACK_SUFFIX), part)
+    for path, first_part in groups.items():
+        identity = _identity(first_part)
+        if identity is None:
+            # Killed while its header was being written: nothing is in it.
+            first_part.unlink()
+            continue
+        panel, model = identity
+        contents, parts = _read_all(path, panel=panel, model=model)
+        if contents.lines:
+            write_pack(path, panel=panel, model=model, lines=contents.lines, sessions=contents.sessions)
+        for part, _ in parts:
+            part.unlink()
+
+
+def _read_all(path: Path, *, panel: str, model: str) -> tuple[Contents, list[tuple[Path, Contents]]]:
+    """A pack with its parts laid over it, the newer recording of a cell winning; and the parts."""
+    contents = read_pack(path, panel=panel, model=model) if path.exists() else Contents({}, ())
+    stem = path.name.removesuffix(PACK_SUFFIX)
+    parts = [
+        (part, read_part(part, panel=panel, model=model))
+        for part in sorted(path.parent.glob(f"*{PART_SUFFIX}"))
+        if part.name.removesuffix(PART_SUFFIX).rpartition(".")[0] == stem
+    ]
+    if not parts:
+        return contents, parts
+    lines = dict(contents.lines)
+    sessions = list(contents.sessions)
+    for part, part_contents in parts:
+        sessions.extend(part_contents.sessions)
+        for key, line in part_contents.lines.items():
+            if key not in lines or _recorded_at(lines[key], part) <= _recorded_at(line, part):
+                lines[key] = line
+    return Contents(lines, tuple(sessions)), parts
+
+
+def _recorded_at(line: bytes, path: Path) -> str:
+    return decode_line(line, where=str(path)).recorded_at
+
+
+def _identity(part: Path) -> tuple[str, str] | None:
+    """The panel and model that a part's header names; ``None`` where the header is cut."""
+    first, line_break, _ = part.read_bytes().partition(b"\n")
+    if not line_break:
+        return None
+    try:
+        header = json.loads(first)
+        return str(header["panel"]), str(header["model"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise CassetteError(f"{part}: its first line is no cassette header; delete the file") from error
+
+
+def _write_fully(stream: BinaryIO, content: bytes) -> None:
+    """Write all of ``content`` to an unbuffered stream, which may take less at a time."""
+    view = memoryview(content)
+    while view:
+        view = view[stream.write(view) :]

@@ -1,0 +1,117 @@
+"""The command ``wise``: what can be done with rows after a session, without pytest and without calls."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wise_pytest import __version__
+from wise_pytest.errors import ConfigError
+from wise_pytest.options import GATE_OPTIONS, OPTIONS, thresholds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from typing import TextIO
+
+    from wise_pytest.audit.rows import Flip
+
+EXIT_GATE = 1
+EXIT_USAGE = 2
+MAX_FLIPS_SHOWN = 10
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; 0 where all is well, 1 where the gate fails, 2 where the input cannot be used."""
+    parser = _parser()
+    parsed = parser.parse_args(arguments)
+    try:
+        status: int = parsed.run(parsed)
+    except ConfigError as error:
+        _print([f"wise: error: {error}"], sys.stderr)
+        return EXIT_USAGE
+    except BrokenPipeError:
+        # Whoever read the output has seen enough; the interpreter must not complain at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_USAGE
+    return status
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="wise", description="Wording robustness of language models.")
+    parser.add_argument("--version", action="version", version=f"wise-pytest {__version__}")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    audit = commands.add_parser(
+        "audit",
+        help="audit rows of one or more runs, and judge the gate",
+        description="Audit the rows of one or more runs: merge shards and machines, score again, judge the gate.",
+    )
+    audit.add_argument("rows", nargs="+", metavar="ROWS", help="a generations.jsonl, or a run's folder")
+    audit.add_argument("--out", type=Path, metavar="DIR", help="write audit.json, audit.md and tables/ there")
+    audit.add_argument(
+        "--rescore", action="store_true", help="verify every text again, and report verdicts that change"
+    )
+    helps = {option.name: option for option in OPTIONS}
+    for name in ("exclude", "report"):
+        audit.add_argument(
+            f"--{name}", action="append", default=[], metavar=helps[name].metavar, help=helps[name].help
+        )
+    for name in GATE_OPTIONS:
+        audit.add_argument(f"--{name}", metavar=helps[name].metavar, help=helps[name].help)
+    audit.set_defaults(run=_audit)
+    return parser
+
+
+def _audit(parsed: argparse.Namespace) -> int:
+    from wise_pytest.audit.audit import build_audit
+    from wise_pytest.audit.document import dump, to_document
+    from wise_pytest.audit.gate import evaluate_gate
+    from wise_pytest.audit.rows import read_rows, rescore
+    from wise_pytest.report.kinds import DEFAULT_NAMES, ReportKind, parse_report_option
+    from wise_pytest.report.terminal import summary_lines
+    from wise_pytest.report.writer import write_report
+
+    limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
+    kinds = [parse_report_option(text) for text in parsed.report]
+    exclude = [name for text in parsed.exclude for name in text.split(",")]
+    rows = read_rows(parsed.rows)
+    flips: tuple[Flip, ...] = ()
+    if parsed.rescore:
+        rescored = rescore(rows)
+        rows, flips = list(rescored.rows), tuple(rescored.flips)
+    audit = build_audit(rows, exclude=exclude, provenance={"wise_pytest": __version__})
+    gate = evaluate_gate(audit, limits)
+    document = to_document(audit, gate)
+    written: list[Path] = []
+    if parsed.out is not None:
+        text = dump(document)
+        places = [
+            *(ReportKind(name) for name in DEFAULT_NAMES),
+            *(kind for kind in kinds if kind.path is not None),
+        ]
+        written = write_report(document, parsed.out, places, json_text=text)
+    elif kinds:
+        written = write_report(document, Path.cwd(), kinds)
+    width = shutil.get_terminal_size().columns
+    _print((line.text for line in summary_lines(document, width=width, report_paths=written)), sys.stdout)
+    _print(_flip_lines(flips), sys.stdout)
+    return 0 if gate.status == "pass" else EXIT_GATE
+
+
+def _flip_lines(flips: Sequence[Flip]) -> list[str]:
+    if not flips:
+        return []
+    shown = [f"  {flip}" for flip in flips[:MAX_FLIPS_SHOWN]]
+    more = [f"  … and {len(flips) - MAX_FLIPS_SHOWN} more"] if len(flips) > MAX_FLIPS_SHOWN else []
+    return [f"verdicts that changed on scoring again: {len(flips)}", *shown, *more]
+
+
+def _print(lines: Iterable[str], stream: TextIO) -> None:
+    """Print to a stream that may not carry every character."""
+    from wise_pytest.report.text import degrade
+
+    for line in lines:
+        print(degrade(line, stream.encoding), file=stream)

@@ -1,0 +1,116 @@
+"""The hooks of the process that the user started: collect rows, and end the session.
+
+An instance is registered in every process but xdist's workers. With xdist the
+rows arrive from the workers, without it from this process's own tests; the
+hooks cannot tell, and need not.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from wise_pytest.errors import ConfigError
+from wise_pytest.xdist import (
+    CELL,
+    CRASHED,
+    INPUT,
+    OUTCOME,
+    PLAN,
+    ROW,
+    decode_cell,
+    decode_plan,
+    decode_row,
+    encode_identity,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from wise_pytest.session import Collector, Outcome
+    from wise_pytest.xdist import RunIdentity
+
+REPORTED = ("passed", "failed", "skipped")
+"""pytest's own outcomes; a plugin that tries a test again reports the earlier tries as something else."""
+MAX_ERRORS_SHOWN = 10
+"""Technical errors that the terminal shows one by one; all are in the rows."""
+
+
+class CollectorHooks:
+    """Feeds the collector, sets the exit status, and prints what it says."""
+
+    def __init__(self, collector: Collector, identity: RunIdentity) -> None:
+        self._collector = collector
+        self._identity = identity
+        self._outcome: Outcome | None = None
+        self._problem: str | None = None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: Any) -> None:
+        """Give each xdist worker what the workers of one run share."""
+        node.workerinput[INPUT] = encode_identity(self._identity)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Keep what a report carries."""
+        plan = getattr(report, PLAN, None)
+        if plan is not None:
+            self._collector.take_plan(decode_plan(plan))
+        cell = getattr(report, CELL, None)
+        if cell is not None:
+            self._collector.started(report.nodeid, decode_cell(cell))
+        row = getattr(report, ROW, None)
+        if row is not None and report.outcome in REPORTED:
+            self._collector.take_row(decode_row(row), report.nodeid)
+        elif report.when == CRASHED and self._collector.crashed(report.nodeid) is not None:
+            setattr(report, OUTCOME, "error")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Audit, judge and report; a failed gate makes a good exit status bad, never the reverse."""
+        option = session.config.option
+        if option.collectonly or getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
+            return
+        passed = True
+        try:
+            self._outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)
+            passed = self._outcome is None or self._outcome.passed
+        except ConfigError as error:
+            self._problem = str(error)
+            passed = False
+        if not passed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, config: pytest.Config
+    ) -> Generator[None]:
+        """Print the audit's short table and the gate's verdict; cap the list of technical errors."""
+        errors = terminalreporter.stats.get("error", [])
+        technical = [report for report in errors if getattr(report, OUTCOME, None) == "error"]
+        hidden = {id(report) for report in technical[MAX_ERRORS_SHOWN:]}
+        if hidden and config.get_verbosity() <= 0:
+            terminalreporter.stats["error"] = [report for report in errors if id(report) not in hidden]
+        try:
+            yield
+        finally:
+            if hidden:
+                terminalreporter.stats["error"] = errors
+        self._print(terminalreporter, n_hidden=len(hidden) if config.get_verbosity() <= 0 else 0)
+
+    def _print(self, terminal: pytest.TerminalReporter, *, n_hidden: int) -> None:
+        if n_hidden:
+            terminal.write_line(
+                f"… and {n_hidden} more technical errors; all are in the run's rows (-v shows them)"
+            )
+        if self._problem is not None:
+            terminal.write_sep("=", "wise audit")
+            terminal.write_line(f"ERROR: {self._problem}", red=True)
+        if self._outcome is None:
+            return
+        terminal.write_sep("=", "wise audit")
+        for line in self._outcome.lines:
+            markup = {} if line.style == "plain" else {line.style: True}
+            terminal.write_line(line.text, **markup)

@@ -1,0 +1,84 @@
+"""Writing a text file whole or not at all; for whoever keeps what a run produced.
+
+The reports, the session and the recordings write through here, so that a full
+disk, a killed process or one odd character in a model's answer never costs the
+file that was there before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wise_pytest.errors import ReportError
+
+if TYPE_CHECKING:
+    from wise_pytest.errors import WiseError
+
+
+def write_whole(path: Path | str, text: str, *, error: type[WiseError] = ReportError) -> Path:
+    r"""Write ``text`` to ``path`` as UTF-8, replacing the file in one step.
+
+    Line ends are written as they stand in ``text``. A lone surrogate, which
+    UTF-8 cannot hold, is written as its escape, such as ``\ud83d``. Missing
+    parent folders are made. A link is followed; a device or pipe is written to
+    and never replaced.
+
+    Parameters
+    ----------
+    path
+        The file to write.
+    text
+        Its whole new content.
+    error
+        The class to raise, for callers whose files are no reports.
+
+    Returns
+    -------
+    Path
+        ``path``.
+
+    Raises
+    ------
+    WiseError
+        The class given as ``error``, if the file cannot be written; an earlier
+        file is left as it was.
+    """
+    path = Path(path)
+    content = text.encode("utf-8", errors="backslashreplace")
+    try:
+        target = Path(os.path.realpath(path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if target.is_dir():
+            raise error(f"{path}: cannot be written: it is a folder; name a file, or move the folder away")
+        if target.exists() and not target.is_file():
+            target.write_bytes(content)
+        else:
+            _replace(target, content)
+    except (OSError, ValueError) as problem:  # ValueError: a NUL or a lone surrogate in the path
+        raise error(f"{path}: cannot be written: {reason_of(problem)}") from problem
+    return path
+
+
+def reason_of(problem: BaseException) -> str:
+    """What the operating system said, in its words and without the path."""
+    said = getattr(problem, "strerror", None)
+    return str(said) if said else str(problem) or type(problem).__name__
+
+
+def _replace(target: Path, content: bytes) -> None:
+    # The name is short, so that a target at the file system's limit of a name still works.
+    # Made with open() and not by tempfile, whose files nobody else may read.
+    draft = target.with_name(f".wise-{secrets.token_hex(8)}.tmp")
+    try:
+        with draft.open("xb") as stream:
+            stream.write(content)
+            stream.flush()
+        draft.replace(target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            draft.unlink()
+        raise

@@ -1,0 +1,233 @@
+"""The end of a run: rows to audit, audit to verdict, verdict to files and a few lines.
+
+Called once by the collecting process. Everything volatile (times, versions,
+machine) goes into the manifest, so that equal rows give an equal ``audit.json``.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shutil
+from collections import Counter
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest import __version__
+from wise_pytest.audit.audit import build_audit
+from wise_pytest.audit.document import dump, to_document
+from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.files import write_whole
+from wise_pytest.report.kinds import DEFAULT_NAMES, ReportKind
+from wise_pytest.report.terminal import Line, summary_lines
+from wise_pytest.report.writer import append_step_summary, write_report
+from wise_pytest.session import LATEST, MANIFEST, MANIFEST_SCHEMA, Outcome, describe_machine, utc_now
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from wise_pytest.options import Settings
+    from wise_pytest.records import Row
+    from wise_pytest.xdist import Plan, RunIdentity
+
+MAX_REASONS = 20
+"""Different reasons of technical errors that the audit lists; all are in the rows."""
+
+
+def finish_run(
+    *,
+    settings: Settings,
+    identity: RunIdentity,
+    plan: Plan,
+    rows: Sequence[Row],
+    folder: Path,
+    problem: str | None,
+    exit_status: int,
+    environ: Mapping[str, str],
+) -> Outcome:
+    """Audit the rows, judge the gate, write every report.
+
+    Parameters
+    ----------
+    folder
+        The run's own folder.
+    problem
+        Why the journal is incomplete, if it is.
+    exit_status
+        What pytest has come to so far; kept in the manifest.
+    environ
+        Where ``GITHUB_STEP_SUMMARY`` may be named.
+
+    Raises
+    ------
+    ReportError
+        If a report cannot be written.
+    """
+    expected = plan.expected()
+    partial = _partial(len(rows), sum(expected.values()))
+    audit = build_audit(
+        rows,
+        exclude=settings.exclude,
+        planned=expected,
+        provenance=_provenance(settings, plan, rows, partial),
+    )
+    gate = evaluate_gate(
+        audit,
+        settings.thresholds,
+        expected_models=[selected.endpoint.name for selected in settings.models if selected.explicit],
+        partial=partial,
+    )
+    document = to_document(audit, gate)
+    text = dump(document)
+    kept = _kinds(settings.reports)
+    written = write_report(document, folder, kept, json_text=text)
+    if partial is None:
+        _point_latest(folder)
+    notes = [problem, *_write_copies(document, text, settings.reports, folder, partial=partial)]
+    notes.append(append_step_summary(environ, _markdown(document)))
+    _write_manifest(
+        settings, identity, folder, gate_status=gate.status, exit_status=exit_status, n_rows=len(rows)
+    )
+    width = shutil.get_terminal_size().columns
+    lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
+    lines += [Line(note, "yellow") for note in notes if note]
+    return Outcome(lines=tuple(lines), passed=gate.status == "pass" and problem is None)
+
+
+def _partial(n_rows: int, n_planned: int) -> str | None:
+    """Why the run is incomplete, for people; ``None`` for a complete one."""
+    return None if n_rows >= n_planned else f"partial: {n_rows} of {n_planned} cells"
+
+
+def _provenance(settings: Settings, plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
+    """What the audit says of its run: nothing that differs between two replays of the same recordings."""
+    reasons: Counter[str] = Counter()
+    served: dict[str, str] = {}
+    for row in rows:
+        if row.status == "error":
+            reasons[row.reason or "no reason was given"] += 1
+        if "served_model_differs" in row.flags and row.served_model is not None:
+            served[row.model] = min(row.served_model, served.get(row.model, row.served_model))
+    most_common = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_REASONS]
+    return {
+        "wise_pytest": __version__,
+        "models": {
+            selected.endpoint.name: {
+                "provider": selected.endpoint.provider,
+                "api_model": selected.endpoint.api_model,
+            }
+            for selected in settings.models
+        },
+        "panels": dict(sorted(plan.panels.items())),
+        "not_recorded": [{"panel": panel, "model": model} for panel, model in sorted(set(plan.not_recorded))],
+        "partial": partial,
+        "errors": [{"reason": reason, "n": count} for reason, count in most_common],
+        "served_model_differs": dict(sorted(served.items())),
+    }
+
+
+def _kinds(asked: Sequence[ReportKind]) -> list[ReportKind]:
+    """What goes into the run's own folder: what was asked for, and always the JSON."""
+    names = {kind.kind for kind in asked} | {"json"} if asked else set(DEFAULT_NAMES)
+    return [ReportKind(name) for name in DEFAULT_NAMES if name in names]
+
+
+def _write_copies(
+    document: Mapping[str, Any], text: str, asked: Iterable[ReportKind], folder: Path, *, partial: str | None
+) -> list[str]:
+    """Write the reports that have a place of their own; an incomplete run replaces none that is there."""
+    notes = []
+    for kind in asked:
+        if kind.path is None:
+            continue
+        if partial is not None and kind.path.exists():
+            notes.append(f"{kind.path}: kept as it was, since this run is incomplete")
+            continue
+        write_report(document, folder, [kind], json_text=text)
+        notes.append(f"report: {kind.path}")
+    return notes
+
+
+def _markdown(document: Mapping[str, Any]) -> str:
+    from wise_pytest.report.markdown import render_markdown
+
+    return render_markdown(document)
+
+
+def _point_latest(folder: Path) -> None:
+    """Make ``reports/latest`` lead to this run: by a link, or where there are none by a file with its name."""
+    latest = folder.parent / LATEST
+    if latest.is_dir() and not latest.is_symlink():
+        return
+    draft = folder.parent / f".{LATEST}-{folder.name}"
+    try:
+        draft.symlink_to(folder.name, target_is_directory=True)
+        draft.replace(latest)
+    except OSError:
+        draft.unlink(missing_ok=True)
+        if latest.is_symlink():
+            return
+        write_whole(latest, folder.name + "\n")
+
+
+def _write_manifest(
+    settings: Settings,
+    identity: RunIdentity,
+    folder: Path,
+    *,
+    gate_status: str,
+    exit_status: int,
+    n_rows: int,
+) -> None:
+    """Keep what is needed to know later how this run was made."""
+    manifest = {
+        "schema": MANIFEST_SCHEMA,
+        "run": identity.run,
+        "started_at": identity.started_at,
+        "finished_at": utc_now(),
+        "record_mode": settings.record_mode,
+        "disable_recording": settings.disable_recording,
+        "software": describe_machine(),
+        "servers": dict(identity.servers),
+        "models": [
+            {
+                "name": selected.endpoint.name,
+                "provider": selected.endpoint.provider,
+                "protocol": selected.endpoint.protocol,
+                "api_model": selected.endpoint.api_model,
+                "base_url": selected.endpoint.base_url,
+                "weights": dict(selected.endpoint.weights or {}),
+            }
+            for selected in settings.models
+        ],
+        "selection": {
+            "panels": settings.panels,
+            "forms": settings.forms,
+            "items": settings.items,
+            "repetitions": settings.repetitions,
+            "exclude": settings.exclude,
+        },
+        "thresholds": {
+            limit.name: None if value is None else str(value)
+            for limit in dataclasses.fields(settings.thresholds)
+            for value in [getattr(settings.thresholds, limit.name)]
+        },
+        "notes": dict(settings.notes),
+        "n_rows": n_rows,
+        "gate": gate_status,
+        "exit_status_of_tests": exit_status,
+    }
+    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=True, indent=2) + "\n")
+
+
+def _shown(paths: Iterable[Path]) -> list[str]:
+    """Paths as a person would type them from where they are."""
+    shown = []
+    for path in paths:
+        try:
+            relative = os.path.relpath(path)
+        except ValueError:  # another drive on Windows
+            relative = str(path)
+        shown.append(str(path) if relative.startswith("..") else relative)
+    return shown

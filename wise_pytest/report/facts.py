@@ -1,0 +1,171 @@
+"""What both the terminal and the markdown say in sentences: the verdict, and what went wrong.
+
+Everything is read from the document; the texts are plain and not yet escaped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from wise_pytest.report.columns import Measured, number, show, show_pair, words
+from wise_pytest.report.tables import METRICS, Document, Metric, listed, mapping, panels_of
+
+GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
+
+
+@dataclass(frozen=True, slots=True)
+class GateVerdict:
+    """The gate's decision in words."""
+
+    status: GateStatus
+    sentence: str
+    """Such as ``FAIL: 2 of 5 checks``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Technical:
+    """Cells without a usable reply."""
+
+    n_errors: int
+    n_blocked: int
+    reasons: tuple[str, ...]
+    """In the order of the document, each once."""
+
+
+def gate_verdict(document: Document) -> GateVerdict:
+    """The verdict that the document states; one that states none was not evaluated."""
+    gate = mapping(document, "gate")
+    checks = listed(gate, "checks")
+    status = gate.get("status")
+    if status == "pass":
+        return GateVerdict("pass", "PASS")
+    if status == "fail":
+        n_failed = len(_with_status(checks, "fail"))
+        if n_failed:
+            noun = "check" if len(checks) == 1 else "checks"
+            return GateVerdict("fail", f"FAIL: {n_failed} of {len(checks)} {noun}")
+        return GateVerdict("fail", _with_reason("FAIL", gate.get("reason")))
+    if status == "not_evaluated":
+        return GateVerdict("not_evaluated", f"NOT EVALUATED: {_why_not_evaluated(gate, checks)}")
+    return GateVerdict("not_evaluated", "NOT EVALUATED: the audit states no verdict")
+
+
+def failed_checks(document: Document) -> list[str]:
+    """One sentence for each check that failed, in the document's order."""
+    checks = listed(mapping(document, "gate"), "checks")
+    return [check_sentence(check) for check in _with_status(checks, "fail")]
+
+
+def unevaluated_checks(document: Document) -> list[str]:
+    """One sentence for each check that could not be made, in the document's order."""
+    checks = listed(mapping(document, "gate"), "checks")
+    return [check_sentence(check) for check in _with_status(checks, "not_evaluated")]
+
+
+def check_sentence(check: Mapping[str, Any]) -> str:
+    """Such as ``gap 23.4 > 20.0 for model M in exact_count``."""
+    name = words(check.get("metric"))
+    metric = METRICS.get(name, Metric(name, "compact"))
+    sentence = f"{metric.label} {_comparison(check, metric)}"
+    if check.get("model") is not None:
+        sentence += f" for model {words(check['model'])}"
+    if check.get("panel") is not None:
+        sentence += f" in {words(check['panel'])}"
+    if check.get("form") is not None:
+        sentence += f", form {words(check['form'])}"
+    return _with_reason(sentence, check.get("reason"))
+
+
+def partial_reason(document: Document) -> str | None:
+    """Why the run is incomplete, or ``None`` for a complete one."""
+    said = mapping(document, "run").get("partial")
+    if said is None or said is False:
+        return None
+    return "the run is incomplete" if said is True else words(said)
+
+
+def not_recorded(document: Document) -> list[str]:
+    """Panels without recordings, such as ``keyword_once, length_range (MODEL)``.
+
+    Models that lack the same panels share one entry.
+    """
+    lacking: dict[str, list[str]] = {}
+    for entry in listed(mapping(document, "run"), "not_recorded"):
+        pair = mapping(entry)
+        if pair:
+            panels = lacking.setdefault(words(pair.get("model")), [])
+            panels.append(words(pair.get("panel")))
+    models_of: dict[tuple[str, ...], list[str]] = {}
+    for model, panels in lacking.items():
+        models_of.setdefault(tuple(dict.fromkeys(panels)), []).append(model)
+    return [f"{', '.join(panels)} ({', '.join(models)})" for panels, models in models_of.items()]
+
+
+def technical(document: Document) -> Technical:
+    """How many cells have no usable reply, summed over panels and models, and the reasons given."""
+    counts = {"error": 0, "blocked": 0}
+    for panel in panels_of(document).values():
+        for model in mapping(panel, "by_model").values():
+            for status in counts:
+                n = number(mapping(model, "statuses").get(status))
+                counts[status] += int(n) if n is not None else 0
+    reasons = [
+        words(mapping(entry).get("reason")) if isinstance(entry, Mapping) else words(entry)
+        for entry in listed(mapping(document, "run"), "errors")
+    ]
+    return Technical(counts["error"], counts["blocked"], tuple(dict.fromkeys(reasons)))
+
+
+def technical_counts(trouble: Technical) -> str:
+    """Such as ``1 technical error, 2 blocked outputs``; what did not happen is left out."""
+    counts = ((trouble.n_errors, "technical error"), (trouble.n_blocked, "blocked output"))
+    return ", ".join(f"{n} {name}{'' if n == 1 else 's'}" for n, name in counts if n)
+
+
+def served_by_others(document: Document) -> list[str]:
+    """Models that a provider answered with another model, such as ``M was served by X``."""
+    found = mapping(document, "run").get("served_model_differs")
+    pairs: Iterable[tuple[Any, Any]]
+    if isinstance(found, Mapping):
+        pairs = found.items()
+    else:
+        entries = [mapping(entry) for entry in listed(mapping(document, "run"), "served_model_differs")]
+        pairs = [(entry.get("model"), entry.get("served_model")) for entry in entries]
+    return list(dict.fromkeys(f"{words(asked)} was served by {words(served)}" for asked, served in pairs))
+
+
+def excluded_models(panel: Mapping[str, Any]) -> list[str]:
+    """Models outside the primary set of a panel, such as ``M (floor regime)``."""
+    return [f"{model} ({words(reason)})" for model, reason in mapping(panel, "excluded").items()]
+
+
+def _with_status(checks: Iterable[Any], status: GateStatus) -> list[Mapping[str, Any]]:
+    return [mapping(check) for check in checks if mapping(check).get("status") == status]
+
+
+def _why_not_evaluated(gate: Mapping[str, Any], checks: list[Any]) -> str:
+    if gate.get("reason"):
+        return words(gate["reason"])
+    reasons = [words(check["reason"]) for check in map(mapping, checks) if check.get("reason")]
+    distinct = list(dict.fromkeys(reasons))
+    if not distinct:
+        return "no reason is given" if checks else "no check was made"
+    more = f" (and {len(distinct) - 1} more)" if len(distinct) > 1 else ""
+    return distinct[0] + more
+
+
+def _comparison(check: Mapping[str, Any], metric: Metric) -> str:
+    value, limit = number(check.get("value")), number(check.get("limit"))
+    if value is not None and limit is not None:
+        shown, bound = show_pair(value, limit, metric.kind)
+        # The sign says how the two numbers stand, whatever the check made of it.
+        sign = ">" if value > limit else "<" if value < limit else "="
+        return f"{shown} {sign} {bound}"
+    shown = "not available" if value is None else show(Measured(value, metric.kind), metric.kind)
+    return shown if limit is None else f"{shown} (limit {show(Measured(limit, metric.kind), metric.kind)})"
+
+
+def _with_reason(sentence: str, reason: Any) -> str:
+    return f"{sentence}: {words(reason)}" if reason else sentence

@@ -1,0 +1,379 @@
+"""Every table of the reports, declared as lists of columns, and built from the document.
+
+Called by the writers. A table for people belongs to one panel; the tidy
+tables for programs (``tidy_tables``) hold all panels, one observation a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from wise_pytest.report.columns import Column, Kind, Measured, Value, number
+
+Document: TypeAlias = Mapping[str, Any]
+Record: TypeAlias = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Columns and raw values; how they are shown is the writer's affair."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Value, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """What a gate checks: its name in a sentence, and how its numbers read."""
+
+    label: str
+    kind: Kind
+
+
+METRICS: Mapping[str, Metric] = {
+    "gap": Metric("gap", "rate"),
+    "worst": Metric("worst form", "rate"),
+    "mean": Metric("mean", "rate"),
+    "pos": Metric("POS", "rate"),
+    "coverage": Metric("coverage", "rate"),
+    "reversal": Metric("reversal", "rate"),
+    "tau": Metric("tau_b", "decimal"),
+    "tau_b": Metric("tau_b", "decimal"),
+    "rank_shift": Metric("rank shift", "compact"),
+    "max_rank_shift": Metric("rank shift", "compact"),
+    "gap_increase": Metric("gap increase", "rate"),
+    "form_drop": Metric("form drop", "rate"),
+}
+
+PANEL = Column("Panel", "panel", ("panel",))
+FORM = Column("Form", "form", ("form",))
+MODEL = Column("Model", "model", ("model",))
+PROVIDER = Column("Provider", "provider", ("provider",))
+REASON = Column("Reason", "reason", ("reason",))
+
+SUMMARY = (
+    Column("POS", "pos", ("summary", "pos"), "rate"),
+    Column("Mean", "mean", ("summary", "mean"), "rate"),
+    Column("Worst", "worst", ("summary", "worst"), "rate"),
+    Column("Worst form", "worst_form", ("summary", "worst_form")),
+    Column("Gap", "gap", ("summary", "gap"), "rate"),
+    Column("Best form", "best_form", ("summary", "best_form"), optional=True),
+)
+SUMMARY_REASON = Column("Reason", "reason", ("why",))
+SIZE = (
+    Column("Models", "n_models", ("n_models",), "count"),
+    Column("Rows", "n_rows", ("n_rows",), "count"),
+    Column("Coverage", "coverage", ("coverage",), "rate"),
+)
+RATES = (
+    Column("Compliance", "compliance", ("compliance",), "rate"),
+    Column("n", "n", ("n",), "count"),
+    Column("Compliant", "n_compliant", ("n_compliant",), "count", optional=True),
+)
+DEGENERATE = (
+    Column(
+        "Wilson interval, where all or none comply",
+        "wilson",
+        (),
+        "rate_interval",
+        optional=True,
+        bounds=("wilson_low", "wilson_high"),
+    ),
+)
+CONTRASTS = (
+    Column("Δ", "diff", ("diff",), "difference"),
+    Column("Interval of Δ", "ci", (), "difference_interval", optional=True, bounds=("ci_low", "ci_high")),
+    Column("p", "p_raw", ("p_raw",), "p_value", optional=True),
+    Column("p (Holm)", "p_holm", ("p_holm",), "p_value", optional=True),
+)
+ERRORS = (Column("Mean abs. error", "mean_abs_error", ("mean_abs_error",), "decimal", optional=True),)
+N_DIRECTIONS = Column("n", "n_directions", ("n_directions",), "count", optional=True)
+N_ERRORS = Column("n of the error", "n_errors", ("n_errors",), "count", optional=True)
+RANKING = (
+    Column("τ_b", "tau_b", ("tau_b",), "decimal"),
+    Column("Interval of τ_b", "tau_b_ci", ("tau_b_ci",), "decimal_interval", optional=True),
+    Column("Reversal", "reversal", ("reversal",), "rate"),
+    Column("Interval of reversal", "reversal_ci", ("reversal_ci",), "rate_interval", optional=True),
+    Column("Pairs", "n_pairs", ("n_pairs",), "count"),
+    Column("Top-3 Jaccard", "top3_jaccard", ("top3_jaccard",), "decimal"),
+    Column("Max. rank shift", "max_rank_shift", ("max_rank_shift",), "compact"),
+    Column("Unranked", "unranked", ("unranked",), optional=True),
+)
+COVERAGE = (
+    Column("Planned", "n_planned", ("n_planned",), "count"),
+    Column("Scored", "n_scored", ("n_scored",), "count"),
+    Column("Coverage", "coverage", ("coverage",), "rate"),
+)
+SHARE = Column("Share", "share", ("value",), "rate")
+N_ROWS = Column("Rows", "n", ("value",), "count")
+LEFT_OUT = Column("Left out", "excluded", ("excluded",))
+CHECKS = (
+    PANEL,
+    MODEL,
+    Column("Form", "form", ("form",), optional=True),
+    Column("Metric", "metric", ("metric",)),
+    Column("Value", "value", ("value",), "compact"),
+    Column("Limit", "limit", ("limit",), "compact"),
+    Column("Status", "status", ("status",)),
+)
+
+
+def mapping(holder: Any, *path: str) -> Mapping[str, Any]:
+    """The object at ``path`` below ``holder``, empty where there is none."""
+    for key in path:
+        holder = holder.get(key) if isinstance(holder, Mapping) else None
+    return holder if isinstance(holder, Mapping) else {}
+
+
+def listed(holder: Any, key: str) -> list[Any]:
+    """The list at ``key`` of ``holder``, empty where there is none."""
+    found = holder.get(key) if isinstance(holder, Mapping) else None
+    return list(found) if isinstance(found, list | tuple) else []
+
+
+def panels_of(document: Document) -> dict[str, Mapping[str, Any]]:
+    """The panels of a document by their id, in its order."""
+    return {str(panel_id): mapping(panel) for panel_id, panel in mapping(document, "panels").items()}
+
+
+def summary_table(document: Document) -> Table:
+    """One row a panel: POS, mean, worst form and gap over the primary models."""
+    return _table("Summary", (PANEL, *SUMMARY, *SIZE), _summaries(document))
+
+
+def all_models_table(document: Document) -> Table:
+    """The same over all models, for the panels that leave some out of their primary set."""
+    records = [record for record in _all_models(document) if record["left_out"]]
+    return _table("Summary over all models", (PANEL, *SUMMARY), records)
+
+
+def forms_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form: its compliance over the primary models and its difference to the reference."""
+    columns = (FORM, *RATES, *DEGENERATE, *CONTRASTS, *ERRORS)
+    return _table(f"Forms, with differences to {_reference(panel)}", columns, _forms(panel))
+
+
+def directions_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form, one column a direction, in the order the document names them."""
+    records = [record for record in _forms(panel) if mapping(record, "directions")]
+    return _table("Directions", (FORM, N_DIRECTIONS, *_key_columns(records, "directions")), records)
+
+
+def statuses_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form, one column a status."""
+    records = [record for record in _forms(panel) if mapping(record, "statuses")]
+    return _table("Statuses", (FORM, *_key_columns(records, "statuses")), records)
+
+
+def models_table(panel: Mapping[str, Any]) -> Table:
+    """One row a model: its compliance under each form, its gap and its worst form."""
+    records = list(_models(panel))
+    forms = _ordered([*mapping(panel, "forms"), *(f for r in records for f in mapping(r, "forms"))])
+    columns = (
+        MODEL,
+        *(Column(form, form, ("forms", form, "compliance"), "rate") for form in forms),
+        Column("n per form", "n_form", ("n_form",), "count"),
+        Column("Gap", "gap", ("summary", "gap"), "rate"),
+        Column("Worst form", "worst_form", ("summary", "worst_form")),
+        *([LEFT_OUT] if any(record["excluded"] for record in records) else []),
+    )
+    return _table("Models", columns, [{**record, "n_form": _n_range(record)} for record in records])
+
+
+def coverage_table(panel: Mapping[str, Any]) -> Table:
+    """One row a model: planned and scored cells, and their statuses."""
+    records = list(_models(panel))
+    columns = (MODEL, PROVIDER, *COVERAGE, *_key_columns(records, "statuses"))
+    return _table("Coverage", columns, records)
+
+
+def ranking_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form: how far it ranks the models as the reference form does."""
+    return _table(f"Ranking against {_reference(panel)}", (FORM, *RANKING), _rankings(panel))
+
+
+def gate_table(document: Document) -> Table:
+    """One row a check of the gate."""
+    return _table("Checks", CHECKS, _checks(document))
+
+
+@dataclass(frozen=True, slots=True)
+class Tidy:
+    """One table for programs: all panels, every column always there."""
+
+    name: str
+    columns: tuple[Column, ...]
+    records: Callable[[Document], Iterable[Record]]
+
+    def table(self, document: Document) -> Table:
+        """The table of ``document``, with values as they stand in it."""
+        rows = (tuple(column.value(record) for column in self.columns) for record in self.records(document))
+        return Table(self.name, self.columns, tuple(rows))
+
+
+def tidy_tables() -> tuple[Tidy, ...]:
+    """The tables that are written as CSV, each under its name."""
+    return (
+        Tidy("summary", (PANEL, *SUMMARY, *SIZE, SUMMARY_REASON), _summaries),
+        Tidy("summary_all_models", (PANEL, *SUMMARY, SUMMARY_REASON), _all_models),
+        Tidy(
+            "forms", (PANEL, FORM, *RATES, *DEGENERATE, *CONTRASTS, *ERRORS, N_ERRORS, REASON), _every(_forms)
+        ),
+        Tidy("forms_all_models", (PANEL, FORM, *RATES, *DEGENERATE, REASON), _every(_forms_of_all_models)),
+        Tidy("directions", (PANEL, FORM, Column("Direction", "direction", ("key",)), SHARE), _directions),
+        Tidy(
+            "statuses",
+            (
+                PANEL,
+                Column("Of a", "level", ("level",)),
+                FORM,
+                MODEL,
+                Column("Status", "status", ("key",)),
+                N_ROWS,
+            ),
+            _statuses,
+        ),
+        Tidy(
+            "models",
+            (PANEL, MODEL, PROVIDER, LEFT_OUT, *SUMMARY, *COVERAGE, SUMMARY_REASON),
+            _every(_models),
+        ),
+        Tidy(
+            "model_forms", (PANEL, MODEL, PROVIDER, LEFT_OUT, FORM, *RATES, *DEGENERATE, REASON), _model_forms
+        ),
+        Tidy(
+            "ranking",
+            (PANEL, FORM, *RANKING, REASON),
+            _every(_rankings),
+        ),
+        Tidy("gate", (*CHECKS, REASON), _checks),
+    )
+
+
+def _table(title: str, columns: Iterable[Column], records: Iterable[Record]) -> Table:
+    records = list(records)
+    kept = tuple(column for column in columns if not column.optional or any(map(column.present, records)))
+    return Table(title, kept, tuple(tuple(column.value(record) for column in kept) for record in records))
+
+
+def _keyed(objects: Mapping[str, Any], name: str) -> Iterator[Record]:
+    """The members of an object as records that hold their own key under ``name``."""
+    for key, member in objects.items():
+        yield {**mapping(member), name: str(key)}
+
+
+def _summaries(document: Document) -> Iterator[Record]:
+    for panel_id, panel in panels_of(document).items():
+        models = panel.get("models")
+        n_models = len(models) if isinstance(models, list | tuple) else None
+        yield {**panel, "panel": panel_id, "n_models": n_models, "why": _why(panel)}
+
+
+def _all_models(document: Document) -> Iterator[Record]:
+    for panel_id, panel in panels_of(document).items():
+        every = mapping(panel, "all_models")
+        if every:
+            left_out = bool(mapping(panel, "excluded"))
+            yield {**every, "panel": panel_id, "left_out": left_out, "why": _why(every)}
+
+
+def _forms(panel: Mapping[str, Any]) -> Iterator[Record]:
+    return _keyed(mapping(panel, "forms"), "form")
+
+
+def _forms_of_all_models(panel: Mapping[str, Any]) -> Iterator[Record]:
+    return _keyed(mapping(panel, "all_models", "forms"), "form")
+
+
+def _models(panel: Mapping[str, Any]) -> Iterator[Record]:
+    reasons = mapping(panel, "excluded")
+    for record in _keyed(mapping(panel, "by_model"), "model"):
+        own = record.get("excluded")
+        yield {**record, "excluded": reasons.get(record["model"]) or own or "", "why": _why(record)}
+
+
+def _rankings(panel: Mapping[str, Any]) -> Iterator[Record]:
+    for record in _keyed(mapping(panel, "ranking"), "form"):
+        # A column of empty lists would say nothing.
+        yield {key: value for key, value in record.items() if key != "unranked" or value}
+
+
+def _why(audit: Mapping[str, Any]) -> Any:
+    """Why the summary, or a part of it, is missing."""
+    return mapping(audit, "summary").get("reason") or audit.get("summary_reason")
+
+
+def _reference(panel: Mapping[str, Any]) -> str:
+    found = panel.get("reference")
+    return found if isinstance(found, str) else "POS"
+
+
+def _model_forms(document: Document) -> Iterator[Record]:
+    for panel_id, panel in panels_of(document).items():
+        for model in _models(panel):
+            shared = {key: model.get(key) for key in ("model", "provider", "excluded")}
+            for form in _forms(model):
+                yield {**form, **shared, "panel": panel_id}
+
+
+def _directions(document: Document) -> Iterator[Record]:
+    for panel_id, panel in panels_of(document).items():
+        for form in _forms(panel):
+            for key, value in mapping(form, "directions").items():
+                yield {"panel": panel_id, "form": form["form"], "key": str(key), "value": value}
+
+
+def _statuses(document: Document) -> Iterator[Record]:
+    for panel_id, panel in panels_of(document).items():
+        for level, records in (("form", _forms(panel)), ("model", _models(panel))):
+            for record in records:
+                for key, value in mapping(record, "statuses").items():
+                    name = {level: record[level]}
+                    yield {"panel": panel_id, "level": level, **name, "key": str(key), "value": value}
+
+
+def _checks(document: Document) -> Iterator[Record]:
+    for check in listed(mapping(document, "gate"), "checks"):
+        record = dict(mapping(check))
+        metric = METRICS.get(str(record.get("metric")))
+        value, limit = number(record.get("value")), number(record.get("limit"))
+        if metric is not None and value is not None:
+            record["value"] = Measured(value, metric.kind, limit)
+        if metric is not None and limit is not None:
+            record["limit"] = Measured(limit, metric.kind, value)
+        yield record
+
+
+def _every(
+    records: Callable[[Mapping[str, Any]], Iterable[Record]],
+) -> Callable[[Document], Iterator[Record]]:
+    """Records of one panel, made into records of all panels."""
+
+    def of_all(document: Document) -> Iterator[Record]:
+        for panel_id, panel in panels_of(document).items():
+            for record in records(panel):
+                yield {**record, "panel": panel_id}
+
+    return of_all
+
+
+def _key_columns(records: Iterable[Record], group: str) -> Iterator[Column]:
+    for key in _ordered(key for record in records for key in mapping(record, group)):
+        yield Column(key, key, (group, key), "tally")
+
+
+def _ordered(keys: Iterable[str]) -> list[str]:
+    """Each key once, in the order of its first appearance."""
+    return list(dict.fromkeys(keys))
+
+
+def _n_range(record: Record) -> int | str | None:
+    """How many scored rows stand behind each of a model's rates: one number, or the range."""
+    sizes = [form.get("n") for form in _forms(record)]
+    known = sorted({n for n in sizes if isinstance(n, int) and not isinstance(n, bool)})
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else f"{known[0]}–{known[-1]}"

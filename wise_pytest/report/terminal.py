@@ -1,0 +1,186 @@
+"""The audit in a few lines at the end of a pytest run.
+
+Called by the plugin's terminal summary, which writes each line in its style.
+The lines may hold any character; ``degrade`` fits them to the stream.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike, fspath
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from wise_pytest.report import facts
+from wise_pytest.report.columns import number, scalar, show
+from wise_pytest.report.tables import Document, mapping, panels_of
+from wise_pytest.report.text import degrade, display_width, pad, shorten, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Line", "degrade", "summary_lines"]
+
+Style: TypeAlias = Literal["plain", "green", "red", "yellow", "bold"]
+
+_MAX_MODELS = 20
+_MAX_SENTENCES = 3
+_MIN_NAME = 12
+_GAP = "  "
+_HEADER = ("panel", "model", "POS", "mean", "worst (form)", "gap", "coverage")
+_NAMES = 2
+"""Columns that hold names and give way first where the terminal is narrow."""
+_GATE_STYLE: Mapping[facts.GateStatus, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line and how it is shown."""
+
+    text: str
+    style: Style = "plain"
+
+
+def summary_lines(
+    document: Document, *, width: int = 80, report_paths: Sequence[str | PathLike[str]] = ()
+) -> list[Line]:
+    """The short form of the audit, the gate's verdict last but for the places of the reports.
+
+    Parameters
+    ----------
+    document
+        The decoded ``audit.json``.
+    width
+        Columns of the terminal. The table keeps to it where it is at least 72;
+        sentences may be longer, since a terminal wraps them.
+    report_paths
+        Where the reports were written, to be named.
+    """
+    paths = [visible(fspath(path)) for path in report_paths]
+    lines = [
+        *_table(document, width, paths),
+        *_excluded(document),
+        *_rankings(document),
+        *_trouble(document),
+        *_gate(document),
+    ]
+    lines += [Line(f"report: {path}") for path in paths]
+    return [Line(visible(line.text), line.style) for line in lines]
+
+
+def _table(document: Document, width: int, paths: list[str]) -> list[Line]:
+    rows = [
+        _model_row(panel_id, str(model), mapping(audit))
+        for panel_id, panel in panels_of(document).items()
+        for model, audit in mapping(panel, "by_model").items()
+    ]
+    if not rows:
+        return [Line("no model was audited", "yellow")]
+    grid = [_HEADER, *rows[:_MAX_MODELS]]
+    widths = _fit([max(display_width(row[i]) for row in grid) for i in range(len(_HEADER))], width)
+    lines = [Line(_joined(row, widths), "bold" if row is _HEADER else "plain") for row in grid]
+    n_more = len(rows) - _MAX_MODELS
+    if n_more > 0:
+        lines.append(Line(f"… and {n_more} more in {paths[0] if paths else 'the report'}"))
+    return lines
+
+
+def _model_row(panel_id: str, model: str, audit: Mapping[str, Any]) -> tuple[str, ...]:
+    summary = mapping(audit, "summary")
+    worst, form = _shown(summary.get("worst")), summary.get("worst_form")
+    return (
+        visible(panel_id),
+        visible(model),
+        _shown(summary.get("pos")),
+        _shown(summary.get("mean")),
+        worst if form is None else f"{worst} ({visible(str(form))})",
+        _shown(summary.get("gap")),
+        _shown(audit.get("coverage")),
+    )
+
+
+def _shown(rate: Any) -> str:
+    return show(scalar(rate), "rate")
+
+
+def _fit(widths: list[int], width: int) -> list[int]:
+    """Widths of columns with the names narrowed, the wider one first, until a row fits."""
+    widths = list(widths)
+    while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
+        widest = max(range(_NAMES), key=widths.__getitem__)
+        if widths[widest] <= _MIN_NAME:
+            break
+        widths[widest] -= 1
+    return widths
+
+
+def _joined(row: tuple[str, ...], widths: list[int]) -> str:
+    cells = [
+        pad(shorten(cell, width), width, right=position >= _NAMES)
+        for position, (cell, width) in enumerate(zip(row, widths, strict=True))
+    ]
+    return _GAP.join(cells).rstrip()
+
+
+def _excluded(document: Document) -> list[Line]:
+    return [
+        Line(f"left out of the primary models of {panel_id}: {', '.join(excluded)}")
+        for panel_id, panel in panels_of(document).items()
+        if (excluded := facts.excluded_models(panel))
+    ]
+
+
+def _rankings(document: Document) -> list[Line]:
+    lines = []
+    for panel_id, panel in panels_of(document).items():
+        models = panel.get("models")
+        if isinstance(models, list | tuple) and len(models) > 1 and mapping(panel, "ranking"):
+            lines.append(Line(f"ranking in {panel_id}: {_ranking(mapping(panel, 'ranking'))}"))
+    return lines
+
+
+def _ranking(ranking: Mapping[str, Any]) -> str:
+    taus = {form: tau for form in ranking if (tau := number(mapping(ranking, form).get("tau_b"))) is not None}
+    rates = {form: r for form in ranking if (r := number(mapping(ranking, form).get("reversal"))) is not None}
+    parts = []
+    if taus:
+        form = min(taus, key=taus.__getitem__)
+        parts.append(f"lowest tau_b {show(taus[form], 'decimal')} ({form})")
+    if rates:
+        form = max(rates, key=rates.__getitem__)
+        parts.append(f"highest reversal {show(rates[form], 'rate')} ({form})")
+    if parts:
+        return ", ".join(parts)
+    reasons = dict.fromkeys(str(said) for form in ranking if (said := mapping(ranking, form).get("reason")))
+    return f"not available ({'; '.join(reasons) or 'no reason is given'})"
+
+
+def _trouble(document: Document) -> list[Line]:
+    lines = []
+    trouble = facts.technical(document)
+    if trouble.n_errors or trouble.n_blocked:
+        lines.append(Line(facts.technical_counts(trouble), "yellow"))
+        lines += _first(trouble.reasons)
+    missing = facts.not_recorded(document)
+    if missing:
+        lines.append(Line(f"not recorded: {'; '.join(missing)}", "yellow"))
+    lines += [Line(served, "yellow") for served in facts.served_by_others(document)]
+    partial = facts.partial_reason(document)
+    if partial is not None:
+        lines.append(Line(partial if partial.startswith("partial") else f"partial: {partial}", "yellow"))
+    return lines
+
+
+def _gate(document: Document) -> list[Line]:
+    verdict = facts.gate_verdict(document)
+    lines = [Line(f"gate: {verdict.sentence}", _GATE_STYLE[verdict.status])]
+    lines += [Line(f"{_GAP}{failed}", "red") for failed in facts.failed_checks(document)]
+    if verdict.status != "pass":
+        lines += _first(facts.unevaluated_checks(document))
+    return lines
+
+
+def _first(sentences: Sequence[str]) -> list[Line]:
+    """The first few of many, and how many more there are."""
+    lines = [Line(f"{_GAP}{sentence}", "yellow") for sentence in sentences[:_MAX_SENTENCES]]
+    n_more = len(sentences) - _MAX_SENTENCES
+    return [*lines, Line(f"{_GAP}… and {n_more} more", "yellow")] if n_more > 0 else lines

@@ -1,0 +1,199 @@
+"""The one way that a generation is asked for, live or replayed.
+
+The session opens one ``Client`` a process. Every request passes a front, an
+``httpx.MockTransport``, whose method VCR.py replaces while a cassette is in use::
+
+    send ──► front ──► VCR.py ──► replay: the recorded reply
+                          └─────► live: retries ──► wire
+
+So one ``send`` is one recorded interaction however many tries it took, what is
+recorded is the final reply, and a replay never opens the wire at all.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
+
+import httpx
+
+from wise_pytest.errors import TransportError
+from wise_pytest.transport.classify import is_retryable, retry_after_s
+from wise_pytest.transport.policy import Policy
+from wise_pytest.transport.scrub import scrub
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import TracebackType
+
+    from wise_pytest.endpoints.model import HttpRequest
+    from wise_pytest.transport.wire import Wire
+
+_EXCHANGE = "wise_exchange"
+"""The httpx extension that carries what VCR.py does not record."""
+
+_OPEN_HEADERS = frozenset({"accept", "content-type", "user-agent"})
+"""Request headers that hold no secret; whatever else a protocol sends might."""
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """The final reply to one request, whatever its status."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case; values of a repeated header joined by commas."""
+    body: bytes
+    """Decoded to plain bytes."""
+    attempts: int | None
+    """Tries in all, ``None`` for a replay."""
+    latency_s: float | None
+    """Seconds from sending the last try to the end of its reply, ``None`` for a replay."""
+    sent: bool
+    """Whether anything went over the wire."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Exchange:
+    attempts: int
+    latency_s: float
+
+
+class Client:
+    """Sends requests, with retries, through a front that VCR.py can record and replay.
+
+    Parameters
+    ----------
+    policy
+        Limits and patience.
+    sleep, rng
+        Replaced by tests. ``rng`` only spreads pauses; it never touches a result.
+    """
+
+    def __init__(
+        self,
+        policy: Policy | None = None,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+        rng: random.Random | None = None,
+    ) -> None:
+        self._policy = policy or Policy()
+        self._sleep = sleep
+        self._rng = rng or random.Random()  # noqa: S311 - spreads pauses, protects nothing
+        self._wire: Wire | None = None
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close what was opened; a later ``send`` opens it again."""
+        with self._lock:
+            wire, self._wire = self._wire, None
+        if wire is not None:
+            wire.close()
+
+    def send(self, request: HttpRequest) -> Response:
+        """The final reply to ``request``, replayed or live.
+
+        A reply with an error status is returned like any other: what it means
+        is the protocol's to say.
+
+        Raises
+        ------
+        TransportError
+            If no reply arrived after all tries. The message holds no header and no key.
+        """
+        # The front is used without an httpx.Client around it: that would cost more than the rest
+        # of a replay, and would keep cookies and send them back, so that requests differed.
+        front = httpx.MockTransport(lambda _: self._live(request))
+        answer = front.handle_request(
+            httpx.Request(request.method, request.url, headers=dict(request.headers), content=request.body)
+        )
+        try:
+            body = answer.read()
+        except httpx.DecodingError as error:
+            raise TransportError(
+                f"{_shown(request)}: the recorded reply cannot be decoded ({error})"
+            ) from None
+        exchange = answer.extensions.get(_EXCHANGE)
+        return Response(
+            status=answer.status_code,
+            headers=dict(answer.headers.items()),
+            body=body,
+            attempts=exchange.attempts if isinstance(exchange, _Exchange) else None,
+            latency_s=exchange.latency_s if isinstance(exchange, _Exchange) else None,
+            sent=isinstance(exchange, _Exchange),
+        )
+
+    def _live(self, request: HttpRequest) -> httpx.Response:
+        """The real exchange; the only place that tries again."""
+        from wise_pytest.transport.wire import WireError  # noqa: PLC0415 - a replay never needs it
+
+        wire = self._opened_wire()
+        attempt = 0
+        while True:
+            attempt += 1
+            last = attempt >= self._policy.max_attempts
+            began = time.monotonic()
+            try:
+                reply = wire.exchange(request)
+            except WireError as error:
+                if last or not error.may_pass:
+                    raise TransportError(self._failure(request, error, attempt)) from None
+                self._sleep(self._policy.pause_s(attempt, self._rng.random()))
+                continue
+            latency_s = time.monotonic() - began
+            pause_s = None
+            if not last and is_retryable(reply.status, reply.body):
+                pause_s = self._pause_s(dict(reply.headers), attempt)
+            if pause_s is None:
+                return httpx.Response(
+                    reply.status,
+                    headers=list(reply.headers),
+                    content=reply.body,
+                    extensions={_EXCHANGE: _Exchange(attempt, latency_s)},
+                )
+            self._sleep(pause_s)
+
+    def _pause_s(self, headers: Mapping[str, str], attempt: int) -> float | None:
+        """Seconds until the next try, or ``None`` if the server asks for more patience than there is."""
+        own = self._policy.pause_s(attempt, self._rng.random())
+        asked = retry_after_s(headers, time.time())
+        if asked is None:
+            return own
+        # A server that says "at once" still gets the pause that spreads workers out.
+        return None if asked > self._policy.max_retry_after_s else max(asked, own)
+
+    def _opened_wire(self) -> Wire:
+        from wise_pytest.transport.wire import Wire  # noqa: PLC0415 - see _live
+
+        with self._lock:
+            if self._wire is None:
+                self._wire = Wire(self._policy)
+            return self._wire
+
+    @staticmethod
+    def _failure(request: HttpRequest, error: Exception, attempts: int) -> str:
+        tries = "1 try" if attempts == 1 else f"{attempts} tries"
+        secrets = [
+            value.removeprefix("Bearer ")
+            for name, value in request.headers.items()
+            if name.lower() not in _OPEN_HEADERS
+        ]
+        return f"{_shown(request)}: {scrub(str(error), secrets)}, after {tries}"
+
+
+def _shown(request: HttpRequest) -> str:
+    """Method and URL without a user name, password or query."""
+    parts = urlsplit(request.url)
+    return f"{request.method} {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

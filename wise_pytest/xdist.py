@@ -1,0 +1,131 @@
+"""What crosses from the process that runs a test to the one that collects.
+
+Everything travels as an attribute of the test's report, as ASCII JSON: execnet
+carries builtins only and aborts on a lone surrogate, and a report that was sent
+survives a crash of its worker. Without xdist the same attributes are set and
+read in one process, so both ways give the same rows.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.records import Cell, Row
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pytest
+
+ROW = "wise_row"
+"""On a call report: the finished row."""
+OUTCOME = "wise_outcome"
+"""On a call report: how the cell ended, for the terminal."""
+CELL = "wise_cell"
+"""On a setup report of a worker: the cell that is about to run, should the worker not survive it."""
+PLAN = "wise_plan"
+"""On the first report of a worker: what was collected."""
+INPUT = "wise_input"
+"""In a worker's input: what the workers of one run share."""
+CRASHED = "???"
+"""The phase that xdist names in the report of a crashed test."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdentity:
+    """What all processes of one run share."""
+
+    run: str
+    started_at: str
+    servers: Mapping[str, Any] = field(default_factory=dict)
+    """What local servers say of themselves, by model; empty unless the run records."""
+
+
+@dataclass(slots=True)
+class Plan:
+    """What was collected: the denominators of coverage, and what was left out."""
+
+    planned: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Cells by (panel, model), before anything was deselected."""
+    selected: dict[tuple[str, str], int] = field(default_factory=dict)
+    """Cells by (panel, model) that are left to run."""
+    not_recorded: list[tuple[str, str]] = field(default_factory=list)
+    """(panel, model) without any recording, in a session that only replays."""
+    panels: dict[str, str] = field(default_factory=dict)
+    """Digest of items and forms by panel."""
+
+    def expected(self) -> dict[tuple[str, str], int]:
+        """The cells that this run answers for.
+
+        A panel of a model that was deselected as a whole was not asked for; one
+        that was deselected in part is incomplete.
+        """
+        return {pair: count for pair, count in self.planned.items() if self.selected.get(pair)}
+
+
+def is_worker(config: pytest.Config) -> bool:
+    """Whether this process runs tests for an xdist controller."""
+    return hasattr(config, "workerinput")
+
+
+def worker_name(config: pytest.Config) -> str:
+    """The worker's identifier; ``main`` where there are no workers."""
+    return str(config.workerinput["workerid"]) if hasattr(config, "workerinput") else "main"
+
+
+def shared_identity(config: pytest.Config) -> RunIdentity:
+    """What the controller gave to this worker."""
+    return RunIdentity(**json.loads(config.workerinput[INPUT]))  # type: ignore[attr-defined]
+
+
+def encode_identity(identity: RunIdentity) -> str:
+    """What the workers of one run share, as text."""
+    return encode(dataclasses.asdict(identity))
+
+
+def encode(value: Mapping[str, Any]) -> str:
+    """Any JSON value in ASCII."""
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+
+
+def encode_plan(plan: Plan) -> str:
+    """A plan as text."""
+    return encode(
+        {
+            "planned": [[*pair, count, plan.selected.get(pair, 0)] for pair, count in plan.planned.items()],
+            "not_recorded": plan.not_recorded,
+            "panels": plan.panels,
+        }
+    )
+
+
+def decode_plan(text: str) -> Plan:
+    """The plan that ``encode_plan`` has written."""
+    record = json.loads(text)
+    return Plan(
+        planned={(panel, model): count for panel, model, count, _ in record["planned"]},
+        selected={(panel, model): count for panel, model, _, count in record["planned"]},
+        not_recorded=[(panel, model) for panel, model in record["not_recorded"]],
+        panels=record["panels"],
+    )
+
+
+def encode_cell(cell: Cell) -> str:
+    """A cell as text."""
+    return encode(dataclasses.asdict(cell))
+
+
+def decode_cell(text: str) -> Cell:
+    """The cell that ``encode_cell`` has written."""
+    record = json.loads(text)
+    if isinstance(record["target"], list):
+        record["target"] = tuple(record["target"])
+    return Cell(**record)
+
+
+def decode_row(text: str) -> Row:
+    """The row that a report carries."""
+    return Row.from_dict(json.loads(text), where="a test report")
