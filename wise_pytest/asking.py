@@ -47,7 +47,7 @@ class CellRun:
         key: str | None,
         client: Client,
         persister: CellPersister | None,
-        recording_session: Mapping[str, Any],
+        describe_recording: Callable[[], Mapping[str, Any]],
         writer: str,
         strict: bool,
     ) -> None:
@@ -60,7 +60,7 @@ class CellRun:
         self._key: Callable[[], str | None] = lambda: key
         self._client = client
         self._persister = persister
-        self._recording_session = recording_session
+        self._describe_recording = describe_recording
         self._writer = writer
         self._strict = strict
         self._generation: Generation | None = None
@@ -187,7 +187,7 @@ class CellRun:
         if self._persister is not None:
             self._persister.stage(
                 StagedRecording(
-                    session=self._recording_session,
+                    session=self._describe_recording(),
                     writer=self._writer,
                     recorded_at=recorded_at,
                     attempts=attempts,

@@ -45,9 +45,9 @@ def slug(name: str) -> str:
 
 
 def hyphenless_slug(name: str) -> str:
-    """Like ``slug``, without ``-``, so that parts joined by ``-`` can be told apart."""
+    """Like ``slug``, without ``-``, so that parts joined by ``-`` can be told apart; no file name."""
     # The hyphens become dots. A name with dots of its own must not meet one with hyphens.
-    safe = _digested(name).replace(".", "_") if "." in name else slug(name)
+    safe = _digested(name) if "." in name else slug(name)
     return safe.replace("-", ".")
 
 

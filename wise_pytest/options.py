@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from wise_pytest.audit.gate import Thresholds
     from wise_pytest.endpoints.registry import Selected
-    from wise_pytest.report.writer import ReportKind
+    from wise_pytest.report.kinds import ReportKind
 
 ALIAS = "--model"
 DEFAULT_OUT = "reports"
@@ -311,7 +311,7 @@ def _folder(config: pytest.Config, text: str | None, default: str) -> Path:
 def _reports(texts: Sequence[str]) -> tuple[ReportKind, ...]:
     if not texts:
         return ()
-    from wise_pytest.report.writer import parse_report_option
+    from wise_pytest.report.kinds import parse_report_option
 
     return tuple(parse_report_option(text) for text in texts)
 

@@ -223,7 +223,7 @@ class Session:
             key=self._key(endpoint),
             client=self._open_client(),
             persister=persister,
-            recording_session=self._recording_session(endpoint, panel),
+            describe_recording=lambda: self._recording_session(endpoint, panel),
             writer=self._writer,
             strict=self.settings.strict,
         )

@@ -235,6 +235,7 @@ def test_blank_keep_alive_lines_before_the_reply_do_no_harm():
         (b'{"choices":null,"error":{"code":429,"message":"busy"}}', "busy"),
         (b'{"choices":[{"error":{"message":"upstream died"},"finish_reason":"error"}]}', "upstream died"),
         (b'{"choices":[{"message":{"content":"x"},"finish_reason":"stop"}],"error":"boom"}', "boom"),
+        (b'{"error":"  "}', "does not say which"),
         (b'{"error":"Unexpected endpoint or method."}', "Unexpected endpoint or method."),
         (b'{"object":"error","message":{"detail":[{"type":"extra_forbidden"}]}}', "extra_forbidden"),
         (b'{"detail":"Unauthorized"}', "Unauthorized"),

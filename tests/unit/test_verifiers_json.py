@@ -130,6 +130,20 @@ def test_nesting_is_allowed_to_a_fixed_depth():
     assert verify('{"a":' + "[" * inner + "]" * inner + "}", ("a",)).direction == "unparseable"
 
 
+def test_only_nesting_counts_as_depth():
+    inner = MAX_DEPTH - 2
+    assert verify('{"a": [[], ' + "[" * inner + "]" * inner + "]}", ("a",)).compliant
+    inner += 1
+    assert verify('{"a": [[], ' + "[" * inner + "]" * inner + "]}", ("a",)).direction == "unparseable"
+
+
+@pytest.mark.parametrize("string", ['"\\\\"', '"\\""', '"[]"', '"]"', '"\\\\\\""'])
+def test_a_string_hides_no_depth_that_follows_it(string):
+    json.loads(string)
+    nested = "[" * MAX_DEPTH + "]" * MAX_DEPTH
+    assert verify(f'{{"b": {string}, "a": {nested}}}', ("a", "b")).direction == "unparseable"
+
+
 @pytest.mark.parametrize(
     "value", ['"' + "[{" * 300 + '"', '"' + '\\"[' * 300 + '"', "[" + "[]," * 300 + "[]]"]
 )

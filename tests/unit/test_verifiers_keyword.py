@@ -58,6 +58,7 @@ PLAIN = [
     (".net", "asp.net", 0),
     ("a-a", "a-a-a", 1),  # matches do not overlap
     ("a-a", "a-a a-a", 2),
+    ("a-a", "xa-a-a", 1),  # a match that is touched does not use up its letters
     ("new york", "New York is big.", 1),
     ("new york", "New\nYork", 0),
     ("new york", "New  York", 0),
@@ -121,6 +122,12 @@ def test_letters_are_compared_as_unicode_does_without_case(keyword, text, count,
     text = unicodedata.normalize(text_form, text)
     keyword = unicodedata.normalize(keyword_form, keyword)
     assert count_keyword(text, keyword) == count
+
+
+def test_the_order_in_which_marks_are_typed_makes_no_difference():
+    assert count_keyword("ᾴ", "α\u0345\u0301") == 1
+    assert count_keyword("α\u0345\u0301", "ᾴ") == 1
+    assert count_keyword("q\u0307\u0323", "q\u0323\u0307") == 1
 
 
 @pytest.mark.parametrize(

@@ -156,8 +156,8 @@ def evaluate_gate(
     expected_models
         Models that the user named; one without a scored row is never passed over.
     partial
-        Why the run is incomplete, such as ``3 of 8 cells ran``; such a run
-        never passes.
+        Why the run is incomplete, such as ``partial: 3 of 8 cells``; such a
+        run never passes.
 
     Returns
     -------
@@ -173,9 +173,10 @@ def evaluate_gate(
     n_failed = sum(check.status == "fail" for check in checks)
     n_open = sum(check.status == "not_evaluated" for check in checks)
     if n_failed:
-        return Gate("fail", checks, _counted(n_failed, len(checks), "failed"))
+        failed = _counted(n_failed, len(checks), "failed")
+        return Gate("fail", checks, failed if partial is None else f"{failed}; {partial}")
     if partial is not None:
-        return Gate("not_evaluated", checks, f"the run is partial: {partial}")
+        return Gate("not_evaluated", checks, partial)
     if not checks:
         return Gate("not_evaluated", checks, "nothing was evaluated")
     if n_open:

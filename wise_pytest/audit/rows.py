@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import codecs
 import dataclasses
 import hashlib
 import json
@@ -112,6 +113,10 @@ class Flip:
     before: bool
     after: bool
 
+    def __str__(self) -> str:
+        words = {True: "compliant", False: "not compliant"}
+        return f"{_named(self.key)}: {words[self.before]} → {words[self.after]} ({self.verifier})"
+
 
 @dataclass(frozen=True, slots=True)
 class Rescored:
@@ -154,13 +159,6 @@ def rescore(rows: Iterable[Row]) -> Rescored:
     return Rescored(tuple(fresh), tuple(flips), n_rescored=n_rescored, n_kept=n_kept)
 
 
-def name_of(row: Row) -> str:
-    """The key of a row in words, for messages."""
-    return (
-        f"model {row.model}, panel {row.panel}, item {row.item}, form {row.form}, repetition {row.repetition}"
-    )
-
-
 def _located_rows(paths: Iterable[Path | str]) -> Iterator[tuple[str, Row]]:
     shared: dict[str, str] = {}
     for given in paths:
@@ -179,6 +177,8 @@ def _rows_of_file(path: Path, shared: dict[str, str]) -> Iterator[tuple[str, Row
         with path.open("rb") as stream:
             # Binary lines end at \n only: a text stream would also split at \r.
             for number, line in enumerate(stream, start=1):
+                if number == 1:
+                    line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - some editors put it there
                 if line.strip():
                     where = f"{path}:{number}"
                     yield where, _row_of_line(line, where, shared)
@@ -194,7 +194,7 @@ def _row_of_line(line: bytes, where: str, shared: dict[str, str]) -> Row:
             f"{where}: is not UTF-8 (byte {error.start + 1} of the line); {_hint(line)}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise RowsError(f"{where}: is not a JSON object: {_first_line(error)}; {_hint(line)}") from error
+        raise RowsError(f"{where}: is not a JSON object: {_said(error)}; {_hint(line)}") from error
     if not isinstance(record, dict):
         raise RowsError(f"{where}: must be a JSON object, one row a line, not {type(record).__name__}")
     for name in _REPEATED:
@@ -240,8 +240,10 @@ def _hint(line: bytes) -> str:
     )
 
 
-def _first_line(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]
+def _said(error: BaseException) -> str:
+    if isinstance(error, json.JSONDecodeError):
+        return f"{error.msg} at column {error.colno}"  # its own text would count lines within this line
+    return str(error) or type(error).__name__
 
 
 def _contradiction(first_where: str, first: Row, where: str, row: Row) -> str:
@@ -251,23 +253,28 @@ def _contradiction(first_where: str, first: Row, where: str, row: Row) -> str:
         if before != after
     ]
     return (
-        f"{first_where} and {where} are one cell ({name_of(row)}) with different {', '.join(differing)}; "
+        f"{first_where} and {where} are one cell ({_named(row.key)}) with different {', '.join(differing)}; "
         "keep one of the two rows"
     )
+
+
+def _named(key: CellKey) -> str:
+    model, panel, item, form, repetition = key
+    return f"model {model}, panel {panel}, item {item}, form {form}, repetition {repetition}"
 
 
 def _verifier_of(row: Row) -> Verifier:
     try:
         return get_verifier(str(row.verifier))
     except PanelError as error:
-        raise RowsError(f"the row of {name_of(row)} cannot be scored again: {error}") from error
+        raise RowsError(f"the row of {_named(row.key)} cannot be scored again: {error}") from error
 
 
 def _scored_again(row: Row, verifier: Verifier) -> Row:
     try:
         verifier.check_target(row.target)
     except PanelError as error:
-        raise RowsError(f"the row of {name_of(row)} cannot be scored again: {error}") from error
+        raise RowsError(f"the row of {_named(row.key)} cannot be scored again: {error}") from error
     verdict = verifier.verify(str(row.text), row.target)
     return dataclasses.replace(
         row,

@@ -219,7 +219,7 @@ def write_pack(
         "sha256": hashlib.sha256(body).hexdigest(),
         "sessions": [described[name] for name in sorted(described)],
     }
-    write_whole(path, (_line(header) + body).decode("ascii"))
+    write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError)
 
 
 def _read(path: Path, *, panel: str, model: str) -> tuple[Mapping[str, Any] | None, bytes]:

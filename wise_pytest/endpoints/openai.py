@@ -102,7 +102,9 @@ def _read_choice(payload: dict[str, Any], *, usage: Usage, served_model: str | N
     message = choice.get("message") if isinstance(choice, dict) else None
     complaint = payload.get("error") or (choice.get("error") if isinstance(choice, dict) else None)
     if complaint:
-        problem = f"the provider reports an error: {error_message({'error': complaint})}"
+        problem = (
+            f"the provider reports an error: {error_message({'error': complaint}) or 'it does not say which'}"
+        )
     elif not isinstance(choices, list) or not choices:
         said = error_message(payload)
         problem = f"the reply holds no choices: {said}" if said else "the reply holds no choices"

@@ -131,7 +131,10 @@ def words(found: Any) -> str:
     if isinstance(found, bool):
         return "yes" if found else "no"
     if isinstance(found, Mapping):
-        return ", ".join(f"{key} {words(part)}" for key, part in found.items()) or DASH
+        parts = ((key, words(part), isinstance(part, Mapping | list | tuple)) for key, part in found.items())
+        return (
+            ", ".join(f"{key} ({said})" if nested else f"{key} {said}" for key, said, nested in parts) or DASH
+        )
     if isinstance(found, list | tuple):
         return ", ".join(words(part) for part in found) or DASH
     return str(found)

@@ -31,7 +31,7 @@ class Technical:
     n_errors: int
     n_blocked: int
     reasons: tuple[str, ...]
-    """In the order of the document, each once."""
+    """In the order of the document, each once, such as ``2 × HTTP 429 after 5 tries``."""
 
 
 def gate_verdict(document: Document) -> GateVerdict:
@@ -65,7 +65,7 @@ def unevaluated_checks(document: Document) -> list[str]:
 
 
 def check_sentence(check: Mapping[str, Any]) -> str:
-    """Such as ``gap 23.4 > 20.0 for model M in exact_count``."""
+    """Such as ``gap 23.4 > 20.0 for model M in exact_count``; the reason only where numbers are missing."""
     name = words(check.get("metric"))
     metric = METRICS.get(name, Metric(name, "compact"))
     sentence = f"{metric.label} {_comparison(check, metric)}"
@@ -75,15 +75,16 @@ def check_sentence(check: Mapping[str, Any]) -> str:
         sentence += f" in {words(check['panel'])}"
     if check.get("form") is not None:
         sentence += f", form {words(check['form'])}"
-    return _with_reason(sentence, check.get("reason"))
+    measured = number(check.get("value")) is not None and number(check.get("limit")) is not None
+    return sentence if measured else _with_reason(sentence, check.get("reason"))
 
 
 def partial_reason(document: Document) -> str | None:
-    """Why the run is incomplete, or ``None`` for a complete one."""
+    """What of the run is missing, such as ``3 of 8 cells``, or ``None`` for a complete one."""
     said = mapping(document, "run").get("partial")
     if said is None or said is False:
         return None
-    return "the run is incomplete" if said is True else words(said)
+    return "the run is incomplete" if said is True else words(said).removeprefix("partial: ")
 
 
 def not_recorded(document: Document) -> list[str]:
@@ -111,10 +112,7 @@ def technical(document: Document) -> Technical:
             for status in counts:
                 n = number(mapping(model, "statuses").get(status))
                 counts[status] += int(n) if n is not None else 0
-    reasons = [
-        words(mapping(entry).get("reason")) if isinstance(entry, Mapping) else words(entry)
-        for entry in listed(mapping(document, "run"), "errors")
-    ]
+    reasons = [_error_reason(entry) for entry in listed(mapping(document, "run"), "errors")]
     return Technical(counts["error"], counts["blocked"], tuple(dict.fromkeys(reasons)))
 
 
@@ -143,6 +141,13 @@ def excluded_models(panel: Mapping[str, Any]) -> list[str]:
 
 def _with_status(checks: Iterable[Any], status: GateStatus) -> list[Mapping[str, Any]]:
     return [mapping(check) for check in checks if mapping(check).get("status") == status]
+
+
+def _error_reason(entry: Any) -> str:
+    if not isinstance(entry, Mapping):
+        return words(entry)
+    n = number(entry.get("n"))
+    return words(entry.get("reason")) if n is None else f"{n} × {words(entry.get('reason'))}"
 
 
 def _why_not_evaluated(gate: Mapping[str, Any], checks: list[Any]) -> str:

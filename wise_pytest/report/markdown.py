@@ -41,6 +41,10 @@ _LIMITATIONS = (
 )
 _RUN_LABELS = {
     "version": "wise-pytest",
+    "wise_pytest": "wise-pytest",
+    "n_rows": "Rows",
+    "rows_sha256": "SHA-256 of the rows",
+    "exclude": "Left out by name",
     "items_digest": "Items digest",
     "n_replicates": "Bootstrap replicates",
     "replicates": "Bootstrap replicates",
@@ -98,7 +102,7 @@ def fit_markdown(text: str, max_bytes: int) -> str:
         kept += 1
     kept = _without_dangling(lines, kept)
     if kept == 0:
-        first = lines[0].rstrip("\n").encode("utf-8")[: max(max_bytes, 0)]
+        first = text.partition("\n")[0].encode("utf-8")[: max(max_bytes, 0)]
         return first.decode("utf-8", errors="ignore")
     return "".join(lines[:kept]).rstrip("\n") + _cut_note(len(lines) - kept, len(lines))
 

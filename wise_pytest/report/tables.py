@@ -303,7 +303,7 @@ def _rankings(panel: Mapping[str, Any]) -> Iterator[Record]:
 
 def _why(audit: Mapping[str, Any]) -> Any:
     """Why the summary, or a part of it, is missing."""
-    return mapping(audit, "summary").get("reason") or audit.get("summary_reason")
+    return mapping(audit, "summary").get("reason") or audit.get("reason")
 
 
 def _reference(panel: Mapping[str, Any]) -> str:

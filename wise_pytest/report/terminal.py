@@ -166,7 +166,7 @@ def _trouble(document: Document) -> list[Line]:
     lines += [Line(served, "yellow") for served in facts.served_by_others(document)]
     partial = facts.partial_reason(document)
     if partial is not None:
-        lines.append(Line(partial if partial.startswith("partial") else f"partial: {partial}", "yellow"))
+        lines.append(Line(f"partial: {partial}", "yellow"))
     return lines
 
 

@@ -137,7 +137,7 @@ class Client:
 
     def _live(self, request: HttpRequest) -> httpx.Response:
         """The real exchange; the only place that tries again."""
-        from wise_pytest.transport.wire import WireError  # noqa: PLC0415 - a replay never needs it
+        from wise_pytest.transport.wire import WireError  # here, because a replay never needs it
 
         wire = self._opened_wire()
         attempt = 0
@@ -175,7 +175,7 @@ class Client:
         return None if asked > self._policy.max_retry_after_s else max(asked, own)
 
     def _opened_wire(self) -> Wire:
-        from wise_pytest.transport.wire import Wire  # noqa: PLC0415 - see _live
+        from wise_pytest.transport.wire import Wire  # here, for the same reason
 
         with self._lock:
             if self._wire is None:

@@ -21,6 +21,7 @@ from urllib.parse import unquote, urlsplit
 import httpcore
 import httpx
 
+from wise_pytest import __version__
 from wise_pytest.endpoints.urls import is_loopback
 
 if TYPE_CHECKING:
@@ -116,6 +117,7 @@ class Wire:
         }
         headers = [
             ("host", urlsplit(request.url).netloc),
+            ("user-agent", f"wise-pytest/{__version__}"),
             ("accept-encoding", "identity"),
             ("content-length", str(len(request.body))),
             *request.headers.items(),

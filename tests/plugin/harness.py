@@ -1,0 +1,203 @@
+"""A user's project in which pytest really runs, in a process of its own, and what came of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+
+    import pytest
+
+PANEL_TEST = '''\
+import pytest
+
+@pytest.mark.wise("exact_count")
+def test_exact_count(wise):
+    wise.score(wise.ask())
+'''
+"""All that a user has to write."""
+
+ANSI = re.compile(r"\x1b\[[0-9;]*m")
+UNRELATED_PLUGINS = ("hypothesispytest", "anyio")
+"""Installed beside us for other tests; loading them costs more than a whole replay."""
+FOREIGN_VARIABLES = re.compile(
+    r"PYTEST_|GITHUB_|OPENAI_|CI$|COLUMNS$|FORCE_COLOR$|PYTHONDONTWRITEBYTECODE$|.*_proxy$", re.IGNORECASE
+)
+"""What the surroundings of this run may have set, and a user's project must not notice."""
+
+
+MODES = {"plain": (), "two-workers": ("-n", "2")}
+"""The ways to run a session that must not differ in what comes of it."""
+
+
+@dataclass(frozen=True)
+class Finished:
+    """One pytest run as a user sees it."""
+
+    status: int
+    text: str
+    """Standard output and standard error, one after the other."""
+    folder: Path | None
+    """The run's folder below ``reports``; ``None`` if it made none."""
+
+    @property
+    def flat(self) -> str:
+        """The text with every run of blanks and line breaks as one blank: messages may be wrapped."""
+        return " ".join(self.text.split())
+
+    @property
+    def letters(self) -> str:
+        """The progress letters, sorted."""
+        found = re.findall(r"^(?:\S+\.py )?([.a-zA-Z]+) *\[ *\d+%\]$", self.text, re.MULTILINE)
+        return "".join(sorted("".join(found)))
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The last line's counts by category."""
+        last = [line for line in self.text.splitlines() if re.search(r" in \d+\.\d+s", line)][-1]
+        return {name.rstrip("s"): int(n) for n, name in re.findall(r"(\d+) ([a-z]+)", last.partition(" in ")[0])}
+
+    @property
+    def rows(self) -> list[dict[str, Any]]:
+        """The journal, sorted by cell."""
+        assert self.folder is not None, self.text
+        lines = (self.folder / "generations.jsonl").read_text("ascii").splitlines()
+        return sorted(map(json.loads, lines), key=cell_of)
+
+    @property
+    def audit(self) -> dict[str, Any]:
+        assert self.folder is not None, self.text
+        document: dict[str, Any] = json.loads((self.folder / "audit.json").read_text("ascii"))
+        return document
+
+    @property
+    def gate(self) -> str:
+        return str(self.audit["gate"]["status"])
+
+
+def cell_of(row: dict[str, Any]) -> tuple[Any, ...]:
+    return (row["model"], row["panel"], row["item"], row["form"], row["repetition"])
+
+
+def without_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows as two runs over the same recordings must agree on."""
+    return [{name: value for name, value in row.items() if name != "run"} for row in rows]
+
+
+class Project:
+    """A user's folder with a panel's test in it, and the ways to run pytest there."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        self.path = pytester.path
+        self._pytester = pytester
+        self.write("test_panel.py", PANEL_TEST)
+
+    def write(self, name: str, text: str) -> Path:
+        path = self.path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def run(self, *arguments: str, crashes: bool = False) -> Finished:
+        """Run pytest in a process of its own; unless a worker is meant to crash, pytest never may."""
+        before = self.run_folders()
+        result = self._pytester.runpytest_subprocess(*self._plugins(), *arguments, timeout=120)
+        text = ANSI.sub("", result.stdout.str() + "\n" + result.stderr.str())
+        assert "INTERNALERROR" not in text, text
+        assert crashes or "Traceback" not in text, text
+        return Finished(int(result.ret), text, self._made_since(before))
+
+    def start(self, *arguments: str) -> subprocess.Popen[bytes]:
+        """Start pytest as the leader of a process group, to be ended from outside."""
+        command = [sys.executable, "-m", "pytest", *self._plugins(), *arguments]
+        with (self.path / "started.log").open("wb") as log:
+            return subprocess.Popen(
+                command, cwd=self.path, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+            )
+
+    def end(self, process: subprocess.Popen[bytes], how: signal.Signals) -> Finished:
+        """Send a signal to everything that ``start`` has started, and wait for its end."""
+        os.killpg(process.pid, how)
+        status = process.wait(timeout=60)
+        text = (self.path / "started.log").read_text("utf-8")
+        return Finished(status, text, self._made_since(set()))
+
+    def wise(self, *arguments: str) -> Finished:
+        """Run the command ``wise``."""
+        result = self._pytester.run(sys.executable, "-c", "from wise_pytest.cli import main; raise SystemExit(main())", *arguments)
+        return Finished(int(result.ret), result.stdout.str() + "\n" + result.stderr.str(), None)
+
+    def run_folders(self) -> set[Path]:
+        reports = self.path / "reports"
+        return {path for path in reports.glob("*") if path.is_dir() and not path.is_symlink()}
+
+    @property
+    def latest(self) -> Path:
+        """Where ``reports/latest`` leads."""
+        return (self.path / "reports" / "latest").resolve()
+
+    def files(self) -> set[str]:
+        """What is in the folder, without what pytest and Python themselves leave there."""
+        own = re.compile(r"(^|/)(__pycache__|\.pytest_cache|runpytest-\d+|started\.log)(/|$)")
+        found = (path.relative_to(self.path).as_posix() for path in self.path.rglob("*"))
+        return {name for name in found if not own.search(name)}
+
+    def packs(self) -> dict[str, list[dict[str, Any]]]:
+        """Every cassette's decoded lines, its header first, by its name below ``cassettes``."""
+        root = self.path / "cassettes"
+        return {
+            path.relative_to(root).as_posix(): [json.loads(line) for line in path.read_text("ascii").splitlines()]
+            for path in sorted(root.rglob("*.jsonl"))
+        }
+
+    def _plugins(self) -> list[str]:
+        return [part for name in UNRELATED_PLUGINS for part in ("-p", f"no:{name}")]
+
+    def _made_since(self, before: set[Path]) -> Path | None:
+        made = self.run_folders() - before
+        assert len(made) <= 1, made
+        return made.pop() if made else None
+
+
+def grid(items: int | str = 1, repetitions: int = 1) -> list[str]:
+    """Options for a small grid of exact_count: two forms, so two cells an item and repetition."""
+    return [
+        *("--wise-items", str(items), "--wise-repetitions", str(repetitions)),
+        *("--wise-form", "POS", "--wise-form", "NEG"),
+    ]
+
+
+def wait_until(condition: Callable[[], bool], *, seconds: float = 30.0) -> None:
+    """Wait for something that another process does."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.01)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A recording that several tests replay: 2 items × POS, NEG × 3 repetitions of exact_count by ``m``."""
+
+    cassettes: Path
+    base_url: str
+    """Of a server that no longer runs."""
+    rows: list[dict[str, Any]]
+
+    GRID = tuple(grid(2, 3))
+
+    @property
+    def model(self) -> tuple[str, str]:
+        return ("--model", f"m={self.base_url}")
+
+
