@@ -9,22 +9,22 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable
+    from pathlib import Path
 
-    import pytest
-
-PANEL_TEST = '''\
+PANEL_TEST = """\
 import pytest
 
 @pytest.mark.wise("exact_count")
 def test_exact_count(wise):
     wise.score(wise.ask())
-'''
+"""
 """All that a user has to write."""
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
@@ -38,6 +38,10 @@ FOREIGN_VARIABLES = re.compile(
 
 MODES = {"plain": (), "two-workers": ("-n", "2")}
 """The ways to run a session that must not differ in what comes of it."""
+SLOW_WITH_WORKERS = pytest.mark.parametrize(
+    "mode", [(), pytest.param(MODES["two-workers"], marks=pytest.mark.slow)], ids=list(MODES)
+)
+"""For a test whose workers are also covered elsewhere; takes the place of the fixture ``mode``."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,9 @@ class Finished:
     def counts(self) -> dict[str, int]:
         """The last line's counts by category."""
         last = [line for line in self.text.splitlines() if re.search(r" in \d+\.\d+s", line)][-1]
-        return {name.rstrip("s"): int(n) for n, name in re.findall(r"(\d+) ([a-z]+)", last.partition(" in ")[0])}
+        return {
+            name.rstrip("s"): int(n) for n, name in re.findall(r"(\d+) ([a-z]+)", last.partition(" in ")[0])
+        }
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -108,12 +114,16 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def run(self, *arguments: str, crashes: bool = False) -> Finished:
-        """Run pytest in a process of its own; unless a worker is meant to crash, pytest never may."""
+    def run(self, *arguments: str, crashes: bool = False, may_break: bool = False) -> Finished:
+        """Run pytest in a process of its own.
+
+        It may only show a traceback if the user's own code ``crashes``, and an
+        internal error only if pytest itself ``may_break``.
+        """
         before = self.run_folders()
         result = self._pytester.runpytest_subprocess(*self._plugins(), *arguments, timeout=120)
         text = ANSI.sub("", result.stdout.str() + "\n" + result.stderr.str())
-        assert "INTERNALERROR" not in text, text
+        assert may_break or "INTERNALERROR" not in text, text
         assert crashes or "Traceback" not in text, text
         return Finished(int(result.ret), text, self._made_since(before))
 
@@ -134,7 +144,9 @@ class Project:
 
     def wise(self, *arguments: str) -> Finished:
         """Run the command ``wise``."""
-        result = self._pytester.run(sys.executable, "-c", "from wise_pytest.cli import main; raise SystemExit(main())", *arguments)
+        result = self._pytester.run(
+            sys.executable, "-c", "from wise_pytest.cli import main; raise SystemExit(main())", *arguments
+        )
         return Finished(int(result.ret), result.stdout.str() + "\n" + result.stderr.str(), None)
 
     def run_folders(self) -> set[Path]:
@@ -148,7 +160,7 @@ class Project:
 
     def files(self) -> set[str]:
         """What is in the folder, without what pytest and Python themselves leave there."""
-        own = re.compile(r"(^|/)(__pycache__|\.pytest_cache|runpytest-\d+|started\.log)(/|$)")
+        own = re.compile(r"(^|/)(__pycache__|\.pytest_cache|runpytest-\w+|std(out|err)|started\.log)(/|$)")
         found = (path.relative_to(self.path).as_posix() for path in self.path.rglob("*"))
         return {name for name in found if not own.search(name)}
 
@@ -156,7 +168,9 @@ class Project:
         """Every cassette's decoded lines, its header first, by its name below ``cassettes``."""
         root = self.path / "cassettes"
         return {
-            path.relative_to(root).as_posix(): [json.loads(line) for line in path.read_text("ascii").splitlines()]
+            path.relative_to(root).as_posix(): [
+                json.loads(line) for line in path.read_text("ascii").splitlines()
+            ]
             for path in sorted(root.rglob("*.jsonl"))
         }
 
@@ -199,5 +213,3 @@ class Recorded:
     @property
     def model(self) -> tuple[str, str]:
         return ("--model", f"m={self.base_url}")
-
-

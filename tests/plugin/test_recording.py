@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.loopback import Answer, LoopbackServer, error
-from tests.plugin.harness import Project, grid, wait_until, without_run
+from tests.plugin.harness import MODES, SLOW_WITH_WORKERS, Project, grid, wait_until, without_run
 
 if TYPE_CHECKING:
     from tests.loopback import Received, Reply
 
 BUSY = error("slow down", code="rate_limit_exceeded")
-DYING_TEST = '''\
+DYING_TEST = """\
 import os
 import pytest
 
@@ -26,9 +26,10 @@ def test_exact_count(wise):
     if (wise.cell.item, wise.cell.form) == ("i002", "NEG") and os.environ.get("DIE"):
         os._exit(3)
     wise.score(answer)
-'''
+"""
 
 
+@SLOW_WITH_WORKERS
 def test_only_the_good_reply_is_stored_and_an_all_busy_cell_can_be_recorded_later(
     project: Project, server: LoopbackServer, mode: tuple[str, ...]
 ):
@@ -81,7 +82,10 @@ def test_many_workers_record_one_sorted_whole_pack(project: Project, server: Loo
     assert header["recordings"] == 24
     keys = [(line["item"], line["form"], line["repetition"]) for line in lines]
     assert keys == sorted(
-        (item, form, k) for item in ("i001", "i002", "i003", "i004") for form in ("NEG", "POS") for k in (1, 2, 3)
+        (item, form, k)
+        for item in ("i001", "i002", "i003", "i004")
+        for form in ("NEG", "POS")
+        for k in (1, 2, 3)
     )
     replay = project.run(*model, *grid(4, 3), "--block-network")
     assert without_run(replay.rows) == without_run(run.rows)
@@ -115,6 +119,11 @@ def test_a_worker_that_dies_costs_its_one_cell(
     assert server.n_requests == 7
 
 
+@pytest.mark.parametrize(
+    "mode",
+    [pytest.param(MODES["plain"], marks=pytest.mark.slow), MODES["two-workers"]],
+    ids=list(MODES),
+)
 def test_a_killed_run_is_continued_where_it_was(
     project: Project, server: LoopbackServer, mode: tuple[str, ...]
 ):
@@ -158,12 +167,15 @@ def test_two_runs_do_not_record_into_one_folder(project: Project, server: Loopba
     assert server.n_requests == 6
 
 
+@SLOW_WITH_WORKERS
 def test_disabled_recording_calls_live_and_keeps_nothing(
     project: Project, server: LoopbackServer, mode: tuple[str, ...]
 ):
     model = ("--model", f"m={server.base_url}")
     assert project.run(*model, *grid(), "--record-mode=once").status == 0
-    before = {name: (project.path / name).read_bytes() for name in project.files() if name.endswith("/m.jsonl")}
+    before = {
+        name: (project.path / name).read_bytes() for name in project.files() if name.endswith("/m.jsonl")
+    }
     live = project.run(*model, *grid(), "--disable-recording", *mode)
     assert live.status == 0
     assert server.n_requests == 4

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.loopback import LoopbackServer, default_text
-from tests.plugin.harness import PANEL_TEST, Project, Recorded, grid, without_run
+from tests.plugin.harness import PANEL_TEST, SLOW_WITH_WORKERS, Project, Recorded, grid, without_run
 
 REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 
@@ -29,6 +29,7 @@ def test_a_replay_gives_the_recorded_rows_in_every_mode_and_order(project: Proje
     assert len({row["run"] for run in runs for row in run.rows}) == 4
 
 
+@SLOW_WITH_WORKERS
 def test_an_unrecorded_cell_is_an_error_and_never_calls_out(
     project: Project, recorded: Recorded, mode: tuple[str, ...]
 ):

@@ -67,7 +67,7 @@ def test_every_change_of_a_request_is_a_miss_that_is_explained_and_can_be_repair
 
         shutil.rmtree(project.path / "cassettes")
         (project.path / "cassettes-of-old").rename(project.path / "cassettes")
-        rewritten = project.run(*MODELS, *grid(), "--record-mode=rewrite", "-n", "2")
+        rewritten = project.run(*MODELS, *grid(), "--record-mode=rewrite")
         assert rewritten.status == 0
         assert (server.n_requests, elsewhere.n_requests) == (20 + 10, 4)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.persisters.filesystem import CassetteNotFoundError
 from vcr.request import Request
 
@@ -21,18 +22,58 @@ from wise_pytest.cassettes.scrub import (
     scrub_secrets,
     scrub_url,
 )
+from wise_pytest.transport import front
+from wise_pytest.transport.client import Response
+from wise_pytest.transport.front import Front
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from vcr import VCR
 
     from wise_pytest.cassettes.pack import RecordingKey
     from wise_pytest.cassettes.store import Pack
+    from wise_pytest.endpoints.model import HttpRequest
 
 MATCHER = "wise_request"
-OTHER_PATCHERS = ("httplib", "requests", "boto3", "urllib3", "httplib2", "tornado", "aiohttp", "httpx2")
-"""Clients that a cell never uses; not patching them saves most of VCR.py's time per test."""
+PATCHERS = ("httplib", "requests", "boto3", "urllib3", "httplib2", "tornado", "aiohttp", "httpx", "httpx2")
+"""Clients that VCR.py patches by itself. A cell uses none of them: it is recorded at the client's front."""
+
+
+class CellRequest(Request):  # type: ignore[misc]  # VCR.py has no types
+    """A request that nobody changes once it is built, so that a copy is the request itself.
+
+    VCR.py copies a request before every comparison, which for its own class
+    costs more than the comparison.
+    """
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CellRequest:
+        return self
+
+
+class RecordedFront(Front):
+    """What VCR.py puts in the place of the client's front: replay, or go live and record."""
+
+    cassette: Any = None
+    """VCR.py derives a class from this one whose cassette is the one in use."""
+
+    def exchange(self, request: HttpRequest, live: Callable[[HttpRequest], Response]) -> Response:
+        """The recorded reply to ``request``, or where the record mode allows it a live one.
+
+        Raises
+        ------
+        CannotOverwriteExistingCassetteException
+            If there is no recording of this very request, and none may be made.
+        """
+        cassette = self.cassette
+        asked = CellRequest(request.method, request.url, request.body, _shown_headers(request))
+        if cassette.can_play_response_for(asked):
+            return _replayed(cassette.play_response(asked))
+        if cassette.write_protected:
+            raise CannotOverwriteExistingCassetteException(cassette=cassette, failed_request=asked)
+        response = live(request)
+        cassette.append(asked, _recordable(response))
+        return response
 
 
 class CellPersister:
@@ -69,12 +110,7 @@ class CellPersister:
         if recording is None:
             raise CassetteNotFoundError
         exchange = recording.exchange
-        request = Request(
-            exchange.method,
-            exchange.url,
-            exchange.request_body,
-            {name: values[0] for name, values in exchange.request_headers.items()},
-        )
+        request = CellRequest(exchange.method, exchange.url, exchange.request_body, {})
         response = {
             "status": {"code": exchange.status, "message": exchange.message},
             "headers": dict(exchange.response_headers),
@@ -135,7 +171,7 @@ def marker_arguments(persister: CellPersister, *, record_mode: str) -> dict[str,
         "record_mode": record_mode,
         "match_on": (MATCHER,),
         "serializer": "yaml",
-        "skip_patchers": OTHER_PATCHERS,
+        "skip_patchers": PATCHERS,
         "filter_headers": (),
         "filter_query_parameters": (),
         "filter_post_data_parameters": (),
@@ -147,7 +183,7 @@ def marker_arguments(persister: CellPersister, *, record_mode: str) -> dict[str,
         "before_save_interaction": None,
         "after_load_interaction": None,
         "additional_matchers": (),
-        "custom_patches": (),
+        "custom_patches": ((front, "Front", RecordedFront),),
         "inject_cassette": False,
         "allow_playback_repeats": False,
         "drop_unused_requests": False,
@@ -178,6 +214,30 @@ def same_request(sent: Request, recorded: Request) -> bool:
 def drop_errors(response: dict[str, Any]) -> dict[str, Any] | None:
     """Keep a reply out of the cassette unless the provider reports success."""
     return response if 200 <= response["status"]["code"] < 300 else None  # noqa: PLR2004 - HTTP's classes
+
+
+def _shown_headers(request: HttpRequest) -> dict[str, str]:
+    """The headers that a recording may hold; the key never reaches VCR.py."""
+    return {name: value for name, value in request.headers.items() if name.lower() in REQUEST_HEADERS}
+
+
+def _replayed(response: Mapping[str, Any]) -> Response:
+    return Response(
+        status=response["status"]["code"],
+        headers={name.lower(): ", ".join(values) for name, values in response["headers"].items()},
+        body=response["body"]["string"],
+        attempts=None,
+        latency_s=None,
+        sent=False,
+    )
+
+
+def _recordable(response: Response) -> dict[str, Any]:
+    return {
+        "status": {"code": response.status, "message": ""},
+        "headers": {name: [value] for name, value in response.headers.items()},
+        "body": {"string": response.body},
+    }
 
 
 def _exchange(request: Request, response: Mapping[str, Any], secrets: tuple[str, ...]) -> Exchange:

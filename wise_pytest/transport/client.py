@@ -1,7 +1,7 @@
 """The one way that a generation is asked for, live or replayed.
 
-The session opens one ``Client`` a process. Every request passes a front, an
-``httpx.MockTransport``, whose method VCR.py replaces while a cassette is in use::
+The session opens one ``Client`` a process. Every request passes ``front.Front``,
+which VCR.py replaces while a cassette is in use::
 
     send ──► front ──► VCR.py ──► replay: the recorded reply
                           └─────► live: retries ──► wire
@@ -19,9 +19,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-import httpx
-
 from wise_pytest.errors import TransportError
+from wise_pytest.transport import front
 from wise_pytest.transport.classify import is_retryable, retry_after_s
 from wise_pytest.transport.policy import Policy
 from wise_pytest.transport.scrub import scrub
@@ -33,9 +32,6 @@ if TYPE_CHECKING:
     from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.transport.wire import Wire
 
-_EXCHANGE = "wise_exchange"
-"""The httpx extension that carries what VCR.py does not record."""
-
 _OPEN_HEADERS = frozenset({"accept", "content-type", "user-agent"})
 """Request headers that hold no secret; whatever else a protocol sends might."""
 
@@ -46,7 +42,7 @@ class Response:
 
     status: int
     headers: Mapping[str, str]
-    """Names in lower case; values of a repeated header joined by commas."""
+    """Names in lower case; of a repeated header the last value."""
     body: bytes
     """Decoded to plain bytes."""
     attempts: int | None
@@ -55,12 +51,6 @@ class Response:
     """Seconds from sending the last try to the end of its reply, ``None`` for a replay."""
     sent: bool
     """Whether anything went over the wire."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Exchange:
-    attempts: int
-    latency_s: float
 
 
 class Client:
@@ -113,29 +103,9 @@ class Client:
         TransportError
             If no reply arrived after all tries. The message holds no header and no key.
         """
-        # The front is used without an httpx.Client around it: that would cost more than the rest
-        # of a replay, and would keep cookies and send them back, so that requests differed.
-        front = httpx.MockTransport(lambda _: self._live(request))
-        answer = front.handle_request(
-            httpx.Request(request.method, request.url, headers=dict(request.headers), content=request.body)
-        )
-        try:
-            body = answer.read()
-        except httpx.DecodingError as error:
-            raise TransportError(
-                f"{_shown(request)}: the recorded reply cannot be decoded ({error})"
-            ) from None
-        exchange = answer.extensions.get(_EXCHANGE)
-        return Response(
-            status=answer.status_code,
-            headers=dict(answer.headers.items()),
-            body=body,
-            attempts=exchange.attempts if isinstance(exchange, _Exchange) else None,
-            latency_s=exchange.latency_s if isinstance(exchange, _Exchange) else None,
-            sent=isinstance(exchange, _Exchange),
-        )
+        return front.Front().exchange(request, self._live)
 
-    def _live(self, request: HttpRequest) -> httpx.Response:
+    def _live(self, request: HttpRequest) -> Response:
         """The real exchange; the only place that tries again."""
         from wise_pytest.transport.wire import WireError  # here, because a replay never needs it
 
@@ -157,11 +127,13 @@ class Client:
             if not last and is_retryable(reply.status, reply.body):
                 pause_s = self._pause_s(dict(reply.headers), attempt)
             if pause_s is None:
-                return httpx.Response(
-                    reply.status,
-                    headers=list(reply.headers),
-                    content=reply.body,
-                    extensions={_EXCHANGE: _Exchange(attempt, latency_s)},
+                return Response(
+                    status=reply.status,
+                    headers=dict(reply.headers),
+                    body=reply.body,
+                    attempts=attempt,
+                    latency_s=latency_s,
+                    sent=True,
                 )
             self._sleep(pause_s)
 

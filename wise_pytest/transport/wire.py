@@ -1,53 +1,51 @@
 """One exchange over a real socket: no retries, no recording, a deadline that holds.
 
-Only ``client.py`` uses this. It speaks through httpcore, the layer below httpx,
-for two reasons. VCR.py replaces methods of httpx's transports on the class, for
-the whole process, while a cassette is in use; what is sent here has already
-passed VCR.py once, and must not be recorded again. And httpcore lets a caller
-supply the network streams, which is how a server that sends one byte every few
-seconds still meets the deadline: httpx's timeouts start anew with every byte.
+``client.py`` sends generations through this, ``introspect.py`` asks local servers
+through it, both from ordinary threads::
+
+    exchange (any thread, waits) ──► event loop in a thread of its own ──► httpx
+
+The loop is there for the deadline: httpx's own timeouts start anew with every
+byte, and cancelling from outside is what stops a server that sends one byte
+every few seconds. It also lets any number of threads wait at the same time.
 """
 
 from __future__ import annotations
 
+import asyncio
+import ssl
 import threading
-import time
-import urllib.request
-import zlib
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from http.cookiejar import CookieJar, DefaultCookiePolicy
+from typing import TYPE_CHECKING
 
-import httpcore
 import httpx
 
 from wise_pytest import __version__
 from wise_pytest.endpoints.urls import is_loopback
 
 if TYPE_CHECKING:
-    import ssl
-    from collections.abc import Iterable
-
     from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.transport.policy import Policy
 
 _DESCRIPTIONS: tuple[tuple[type[Exception], str, bool], ...] = (
     # The first that fits: error, what it means, whether another try may help.
-    (httpcore.ConnectTimeout, "no connection within the time limit", True),
-    (httpcore.PoolTimeout, "no free connection within the time limit", True),
-    (httpcore.TimeoutException, "no complete reply within the time limit", True),
-    (httpcore.ConnectError, "no connection", True),
-    (httpcore.NetworkError, "the connection broke", True),
-    (httpcore.RemoteProtocolError, "the server closed or broke the reply", True),
-    (httpcore.ProxyError, "the proxy refused", False),
-    (httpcore.UnsupportedProtocol, "the URL cannot be used", False),
-    (httpcore.LocalProtocolError, "the request cannot be sent", False),
+    (httpx.ConnectTimeout, "no connection within the time limit", True),
+    (httpx.ConnectError, "no connection", True),
+    (httpx.NetworkError, "the connection broke", True),
+    (httpx.RemoteProtocolError, "the server closed or broke the reply", True),
+    (httpx.DecodingError, "the compressed reply cannot be read", True),
+    (httpx.ProxyError, "the proxy refused", False),
+    (httpx.UnsupportedProtocol, "the URL cannot be used", False),
+    (httpx.InvalidURL, "the URL cannot be used", False),
 )
-_FAILURES: tuple[type[Exception], ...] = (*(kind for kind, _, _ in _DESCRIPTIONS), OSError, ValueError)
-"""Beside httpcore's own: the system's, and names that are no host names to it."""
+_FAILURES = (httpx.HTTPError, httpx.InvalidURL, OSError, ValueError, RuntimeError, ExceptionGroup)
+"""Beside httpx's own: the system's, headers that are not ASCII, and a network that is blocked."""
 _CONNECTION_HEADERS = frozenset({"connection", "content-encoding", "content-length", "transfer-encoding"})
 """Headers about how the bytes travelled, which no longer hold for a body that has been read."""
-_CODINGS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+_CODINGS = frozenset({"", "identity", "gzip", "deflate"})
+"""What httpx decodes wherever it is installed; it would hand on any other as if it were plain."""
 
 
 class WireError(Exception):
@@ -74,195 +72,135 @@ class Wire:
 
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
-        self._backend = _DeadlineBackend()
         self._lock = threading.Lock()
-        self._tls: ssl.SSLContext | None = None
-        self._pools: dict[tuple[bool, str | None], httpcore.ConnectionPool] = {}
-        """By whether TLS may be needed, and the URL of the proxy, ``None`` for the direct way."""
+        self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
+        self._clients: dict[tuple[bool, bool], httpx.AsyncClient] = {}
+        """By whether the host is this machine and whether TLS is used; touched by the loop only."""
 
     def exchange(self, request: HttpRequest) -> WireReply:
-        """Send one request and read the whole reply.
+        """Send one request and wait for the whole reply.
 
         Raises
         ------
         WireError
             If no complete reply arrived within the policy's time.
         """
-        self._backend.start(self._policy.timeout_s)
+        with self._lock:  # so that nothing is handed to a loop that is being closed
+            loop = self._started_loop()
+            waiting = asyncio.run_coroutine_threadsafe(self._exchange(request), loop)
         try:
-            pool = self._pool(request.url)
-            return self._read(pool, request)
-        except RuntimeError as error:
-            # pytest-recording's --block-network makes connecting raise this.
-            raise WireError(str(error), may_pass=False) from None
+            return waiting.result()
+        except CancelledError:
+            raise WireError("the connections were closed meanwhile", may_pass=False) from None
+        finally:
+            waiting.cancel()  # does nothing, unless Ctrl-C ended the waiting
+
+    def close(self) -> None:
+        """Break off what is under way, close all connections and end the thread."""
+        with self._lock:
+            if self._running is None:
+                return
+            (loop, thread), self._running = self._running, None
+            try:
+                asyncio.run_coroutine_threadsafe(self._wind_up(), loop).result()
+            finally:
+                loop.call_soon_threadsafe(loop.stop)
+                thread.join()
+                loop.close()
+                self._clients.clear()  # they belong to the loop that has ended
+
+    def _started_loop(self) -> asyncio.AbstractEventLoop:
+        if self._running is None:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="wise-wire", daemon=True)
+            thread.start()
+            self._running = loop, thread
+        return self._running[0]
+
+    async def _wind_up(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+        for client in self._clients.values():
+            await client.aclose()
+        await asyncio.get_running_loop().shutdown_default_executor()  # threads that looked up host names
+
+    async def _exchange(self, request: HttpRequest) -> WireReply:
+        try:
+            async with asyncio.timeout(self._policy.timeout_s):
+                return await self._read(self._client(httpx.URL(request.url)), request)
+        except TimeoutError:
+            message = f"no complete reply within the time limit of {self._policy.timeout_s:g} s"
+            raise WireError(message, may_pass=True) from None
         except _FAILURES as error:
             raise _described(error) from None
 
-    def close(self) -> None:
-        """Close all connections."""
-        with self._lock:
-            pools = list(self._pools.values())
-            self._pools.clear()
-        for pool in pools:
-            pool.close()
-
-    def _read(self, pool: httpcore.ConnectionPool, request: HttpRequest) -> WireReply:
+    async def _read(self, client: httpx.AsyncClient, request: HttpRequest) -> WireReply:
         limit = self._policy.max_body_bytes
-        seconds = self._policy.timeout_s
-        timeouts = {
-            "connect": min(self._policy.connect_timeout_s, seconds),
-            "read": seconds,
-            "write": seconds,
-            "pool": seconds,
-        }
-        headers = [
-            ("host", urlsplit(request.url).netloc),
-            ("user-agent", f"wise-pytest/{__version__}"),
-            ("accept-encoding", "identity"),
-            ("content-length", str(len(request.body))),
-            *request.headers.items(),
-        ]
         body = bytearray()
-        with pool.stream(
-            request.method,
-            request.url,
-            headers=headers,
-            content=request.body,
-            extensions={"timeout": timeouts},
+        async with client.stream(
+            request.method, request.url, headers=dict(request.headers), content=request.body
         ) as response:
-            for chunk in response.iter_stream():
+            for coding in response.headers.get("content-encoding", "").split(","):
+                if coding.strip().lower() not in _CODINGS:
+                    raise WireError(
+                        f"the reply is compressed with {coding.strip()!r}, though none was asked for",
+                        may_pass=False,
+                    )
+            async for chunk in response.aiter_bytes():
                 body += chunk
                 if len(body) > limit:
                     raise WireError(f"the reply is longer than {limit} bytes", may_pass=False)
-        received = [
-            (name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in response.headers
-        ]
-        codings = ",".join(value for name, value in received if name == "content-encoding")
+        headers = response.headers.multi_items()
         return WireReply(
-            status=response.status,
-            headers=tuple((name, value) for name, value in received if name not in _CONNECTION_HEADERS),
-            body=_decoded(bytes(body), codings, limit=limit),
+            status=response.status_code,
+            headers=tuple((name, value) for name, value in headers if name not in _CONNECTION_HEADERS),
+            body=bytes(body),
         )
 
-    def _pool(self, url: str) -> httpcore.ConnectionPool:
-        proxy = _proxy_for(url)
-        secure = url.startswith("https:") or (proxy is not None and proxy.startswith("https:"))
-        with self._lock:
-            pool = self._pools.get((secure, proxy))
-            if pool is None:
-                if secure and self._tls is None:
-                    # Loading the certificates takes some 20 ms, which a local server need not cost.
-                    self._tls = httpx.create_ssl_context()
-                pool = _open_pool(proxy, tls=self._tls if secure else None, backend=self._backend)
-                self._pools[secure, proxy] = pool
-            return pool
+    def _client(self, url: httpx.URL) -> httpx.AsyncClient:
+        kind = is_loopback(url.host), url.scheme == "https"
+        if kind not in self._clients:
+            self._clients[kind] = _open_client(self._policy, local=kind[0], tls=kind[1])
+        return self._clients[kind]
 
 
-class _DeadlineBackend(httpcore.NetworkBackend):
-    """Opens streams whose every operation ends by the deadline of the exchange it is for.
-
-    An exchange runs in one thread from start to end, so the deadline is the thread's.
-    """
-
-    def __init__(self) -> None:
-        self._inner = httpcore.SyncBackend()
-        self._current = threading.local()
-
-    def start(self, seconds: float) -> None:
-        """Give this thread's exchange so many seconds from now."""
-        self._current.deadline = time.monotonic() + seconds
-
-    def remaining(self, timeout: float | None, error: type[Exception]) -> float:
-        """Seconds that an operation may take, at most ``timeout``; raises ``error`` if none are left."""
-        left: float = self._current.deadline - time.monotonic()
-        if left <= 0:
-            raise error("the deadline of the exchange has passed")
-        return left if timeout is None else min(left, timeout)
-
-    def connect_tcp(
-        self,
-        host: str,
-        port: int,
-        timeout: float | None = None,
-        local_address: str | None = None,
-        socket_options: Iterable[Any] | None = None,
-    ) -> httpcore.NetworkStream:
-        allowed = self.remaining(timeout, httpcore.ConnectTimeout)
-        stream = self._inner.connect_tcp(
-            host, port, timeout=allowed, local_address=local_address, socket_options=socket_options
+def _open_client(policy: Policy, *, local: bool, tls: bool) -> httpx.AsyncClient:
+    """A client that is given only URLs of one kind, and asks this machine without a proxy."""
+    # Loading the certificates takes some 20 ms, which a local server need not cost. A context
+    # without any trusts nobody: were it ever used for TLS, it would refuse every server.
+    trust = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT) if local and not tls else httpx.create_ssl_context()
+    try:
+        return httpx.AsyncClient(
+            headers={"user-agent": f"wise-pytest/{__version__}", "accept-encoding": "identity"},
+            cookies=CookieJar(DefaultCookiePolicy(allowed_domains=())),  # a cell must not influence the next
+            verify=trust,
+            trust_env=not local,
+            # The deadline of the exchange limits all the rest.
+            timeout=httpx.Timeout(None, connect=policy.connect_timeout_s),
         )
-        return _DeadlineStream(stream, self)
-
-
-class _DeadlineStream(httpcore.NetworkStream):
-    def __init__(self, inner: httpcore.NetworkStream, backend: _DeadlineBackend) -> None:
-        self._inner = inner
-        self._backend = backend
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._inner.read(max_bytes, timeout=self._backend.remaining(timeout, httpcore.ReadTimeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._inner.write(buffer, timeout=self._backend.remaining(timeout, httpcore.WriteTimeout))
-
-    def close(self) -> None:
-        self._inner.close()
-
-    def start_tls(
-        self,
-        ssl_context: ssl.SSLContext,
-        server_hostname: str | None = None,
-        timeout: float | None = None,
-    ) -> httpcore.NetworkStream:
-        allowed = self._backend.remaining(timeout, httpcore.ConnectTimeout)
-        stream = self._inner.start_tls(ssl_context, server_hostname=server_hostname, timeout=allowed)
-        return _DeadlineStream(stream, self._backend)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._inner.get_extra_info(info)
-
-
-def _open_pool(
-    proxy: str | None, *, tls: ssl.SSLContext | None, backend: httpcore.NetworkBackend
-) -> httpcore.ConnectionPool:
-    if proxy is None:
-        return httpcore.ConnectionPool(ssl_context=tls, network_backend=backend)
-    parts = urlsplit(proxy)
-    login: tuple[str, str] | None = None
-    if parts.username is not None:
-        login = (unquote(parts.username), unquote(parts.password or ""))
-    return httpcore.ConnectionPool(
-        ssl_context=tls,
-        network_backend=backend,
-        proxy=httpcore.Proxy(
-            f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}",
-            auth=login,
-            ssl_context=tls if parts.scheme == "https" else None,
-        ),
-    )
-
-
-def _proxy_for(url: str) -> str | None:
-    """The proxy that the environment names for ``url``; never one for this machine."""
-    parts = urlsplit(url)
-    host = parts.hostname or ""
-    if is_loopback(host) or urllib.request.proxy_bypass(host):
-        return None
-    proxies = urllib.request.getproxies()
-    proxy = proxies.get(parts.scheme) or proxies.get("all")
-    if proxy is None:
-        return None
-    proxy = proxy if "://" in proxy else f"http://{proxy}"
-    scheme = proxy.partition("://")[0]
-    if scheme not in ("http", "https"):
+    except ImportError as error:  # a SOCKS proxy needs a package more
+        raise WireError(f"the environment's proxy cannot be used ({error})", may_pass=False) from None
+    except (httpx.InvalidURL, ValueError):
+        # What is wrong is not repeated: it may be part of the proxy's password.
         raise WireError(
-            f"the environment names a {scheme} proxy for {host}; only http and https proxies can be used",
+            "the environment's proxy cannot be used; http_proxy, https_proxy and all_proxy must be "
+            "like http://host:port, and no_proxy a list of host names",
             may_pass=False,
-        )
-    return proxy
+        ) from None
 
 
 def _described(error: Exception) -> WireError:
+    if isinstance(error, ExceptionGroup):
+        # Connecting tries the addresses of a host in a group of tasks. What it does not expect
+        # comes out as a group, such as the RuntimeError of pytest-recording's --block-network.
+        return _described(error.exceptions[0])
+    if isinstance(error, RuntimeError):
+        return WireError(str(error), may_pass=False)
+    if isinstance(error, httpx.LocalProtocolError):
+        # httpx quotes the header that it cannot send, which may be the one with the key.
+        return WireError("the request cannot be sent; is there a line break in the key?", may_pass=False)
     detail = " ".join(str(error).split())
     for kind, meaning, may_pass in _DESCRIPTIONS:
         if isinstance(error, kind):
@@ -272,24 +210,3 @@ def _described(error: Exception) -> WireError:
                 f"{meaning} ({detail})" if detail else meaning, may_pass=may_pass and not lasting
             )
     return WireError(f"{type(error).__name__} ({detail})", may_pass=False)
-
-
-def _decoded(body: bytes, codings: str, *, limit: int) -> bytes:
-    """``body`` as plain bytes; a server may compress although it was asked not to."""
-    for coding in reversed([part.strip().lower() for part in codings.split(",")]):
-        if coding in ("", "identity"):
-            continue
-        if coding not in _CODINGS:
-            raise WireError(
-                f"the reply is compressed with {coding!r}, though none was asked for", may_pass=False
-            )
-        decoder = zlib.decompressobj(_CODINGS[coding])
-        try:
-            body = decoder.decompress(body, limit + 1)
-        except zlib.error as error:
-            raise WireError(f"the compressed reply cannot be read ({error})", may_pass=True) from None
-        if len(body) > limit:
-            raise WireError(f"the reply is longer than {limit} bytes", may_pass=False)
-        if not decoder.eof:
-            raise WireError("the compressed reply is cut", may_pass=True)
-    return body
