@@ -64,6 +64,7 @@ class CellRun:
         self._writer = writer
         self._strict = strict
         self._generation: Generation | None = None
+        self._request_digest: str | None = None
 
     def ask(self) -> Generation:
         """Call the endpoint, or replay this cell's recording; a second call returns the same.
@@ -113,7 +114,10 @@ class CellRun:
     def fail(self, reason: str) -> Row:
         """Keep this cell as a technical error; what is already kept stays."""
         if self.row is None:
-            self._keep(Generation(status="error", text=None, reason=reason), None)
+            generation = Generation(
+                status="error", text=None, reason=reason, request_digest=self._request_digest
+            )
+            self._keep(generation, None)
         if self.row is None:
             raise WiseError("a row was built and is not there")
         return self.row
@@ -127,6 +131,7 @@ class CellRun:
 
         protocol = PROTOCOLS[self._endpoint.protocol]
         request = protocol.build_request(self.cell.prompt, self._endpoint, self._decoding, self._key())
+        self._request_digest = request.digest
         response = self._send(request)
         reply = protocol.read_reply(response.status, response.headers, response.body)
         recorded_at, attempts, latency_s = self._circumstances(response)
@@ -142,8 +147,8 @@ class CellRun:
             flags=flags,
             usage=reply.usage,
             served_model=reply.served_model,
-            reason=self._scrubbed(reply.reason),
-            request_digest=request.digest,
+            reason=reply.reason,
+            request_digest=self._request_digest,
             recorded_at=recorded_at,
             latency_s=latency_s,
             attempts=attempts,
@@ -183,7 +188,6 @@ class CellRun:
     def _stage(self, recorded_at: str, attempts: int, latency_s: float) -> None:
         from wise_pytest.cassettes.vcr import StagedRecording
 
-        key = self._key()
         if self._persister is not None:
             self._persister.stage(
                 StagedRecording(
@@ -192,15 +196,8 @@ class CellRun:
                     recorded_at=recorded_at,
                     attempts=attempts,
                     latency_s=latency_s,
-                    secrets=() if key is None else (key,),
                 )
             )
-
-    def _scrubbed(self, text: str | None) -> str | None:
-        from wise_pytest.cassettes.scrub import scrub_secrets
-
-        key = self._key()
-        return text if text is None or key is None else scrub_secrets(text, (key,))
 
 
 def _named(cell: Cell) -> str:

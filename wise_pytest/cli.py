@@ -47,7 +47,7 @@ def _parser() -> argparse.ArgumentParser:
     audit = commands.add_parser(
         "audit",
         help="audit rows of one or more runs, and judge the gate",
-        description="Audit the rows of one or more runs: merge shards and machines, score again, judge the gate.",
+        description="Audit the rows of one or more runs: merge them, score again, judge the gate.",
     )
     audit.add_argument("rows", nargs="+", metavar="ROWS", help="a generations.jsonl, or a run's folder")
     audit.add_argument("--out", type=Path, metavar="DIR", help="write audit.json, audit.md and tables/ there")

@@ -19,10 +19,10 @@ from wise_pytest.xdist import (
     INPUT,
     OUTCOME,
     PLAN,
+    PROBLEM_OUTPUT,
     ROW,
     decode_cell,
     decode_plan,
-    decode_row,
     encode_identity,
 )
 
@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 
 REPORTED = ("passed", "failed", "skipped")
 """pytest's own outcomes; a plugin that tries a test again reports the earlier tries as something else."""
+WITHOUT_TESTS = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
+"""pytest's options that collect and run no test."""
 MAX_ERRORS_SHOWN = 10
 """Technical errors that the terminal shows one by one; all are in the rows."""
 
@@ -46,11 +48,17 @@ class CollectorHooks:
         self._identity = identity
         self._outcome: Outcome | None = None
         self._problem: str | None = None
+        self._usage: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
         """Give each xdist worker what the workers of one run share."""
         node.workerinput[INPUT] = encode_identity(self._identity)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Learn from a worker why nothing could be run."""
+        self._usage = getattr(node, "workeroutput", {}).get(PROBLEM_OUTPUT, self._usage)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -63,15 +71,18 @@ class CollectorHooks:
             self._collector.started(report.nodeid, decode_cell(cell))
         row = getattr(report, ROW, None)
         if row is not None and report.outcome in REPORTED:
-            self._collector.take_row(decode_row(row), report.nodeid)
+            self._collector.take_line(row, report.nodeid)
         elif report.when == CRASHED and self._collector.crashed(report.nodeid) is not None:
             setattr(report, OUTCOME, "error")
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Audit, judge and report; a failed gate makes a good exit status bad, never the reverse."""
+        if self._usage is not None:
+            session.exitstatus = pytest.ExitCode.USAGE_ERROR
+            return
         option = session.config.option
-        if option.collectonly or getattr(option, "setuponly", False) or getattr(option, "setupplan", False):
+        if any(getattr(option, name, False) for name in WITHOUT_TESTS):
             return
         passed = True
         try:
@@ -105,6 +116,8 @@ class CollectorHooks:
             terminal.write_line(
                 f"… and {n_hidden} more technical errors; all are in the run's rows (-v shows them)"
             )
+        if self._usage is not None:
+            terminal.write_line(f"ERROR: {self._usage}", red=True)
         if self._problem is not None:
             terminal.write_sep("=", "wise audit")
             terminal.write_line(f"ERROR: {self._problem}", red=True)

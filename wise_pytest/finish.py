@@ -97,7 +97,7 @@ def finish_run(
 
 def _partial(n_rows: int, n_planned: int) -> str | None:
     """Why the run is incomplete, for people; ``None`` for a complete one."""
-    return None if n_rows >= n_planned else f"partial: {n_rows} of {n_planned} cells"
+    return None if 0 < n_planned <= n_rows else f"partial: {n_rows} of {n_planned} cells"
 
 
 def _provenance(settings: Settings, plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
@@ -156,7 +156,7 @@ def _markdown(document: Mapping[str, Any]) -> str:
 
 
 def _point_latest(folder: Path) -> None:
-    """Make ``reports/latest`` lead to this run: by a link, or where there are none by a file with its name."""
+    """Make ``reports/latest`` lead to this run: by a link, or by a file with its name."""
     latest = folder.parent / LATEST
     if latest.is_dir() and not latest.is_symlink():
         return

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from wise_pytest.collecting import CollectorHooks
-from wise_pytest.errors import ConfigError, WiseError
+from wise_pytest.errors import ConfigError, OptionError, WiseError
 from wise_pytest.options import add_options, claim_alias, read_settings
 from wise_pytest.records import Cell
 from wise_pytest.session import NO_MODEL, Collector, Session, check_writable, start_run
@@ -20,6 +20,7 @@ from wise_pytest.xdist import (
     CELL,
     OUTCOME,
     PLAN,
+    PROBLEM_OUTPUT,
     ROW,
     encode_cell,
     encode_plan,
@@ -41,6 +42,7 @@ COLLECTOR: pytest.StashKey[Collector] = pytest.StashKey()
 LOCK: pytest.StashKey[RecordingLock] = pytest.StashKey()
 PLAN_SENT: pytest.StashKey[bool] = pytest.StashKey()
 PERSISTER: pytest.StashKey[CellPersister | None] = pytest.StashKey()
+PROBLEM: pytest.StashKey[str] = pytest.StashKey()
 CELL_RUN: pytest.StashKey[CellRun] = pytest.StashKey()
 
 MARKER = "wise"
@@ -121,20 +123,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is None:
         return
-    if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
-        raise pytest.UsageError(f"@pytest.mark.{MARKER} takes the id of one panel, such as 'exact_count'")
-    if FIXTURE not in metafunc.fixturenames:
-        raise pytest.UsageError(
-            f"{metafunc.definition.nodeid}: a panel's test takes the fixture {FIXTURE!r} as an argument"
-        )
     state = metafunc.config.stash.get(SESSION, None)
-    if state is None:
-        raise pytest.UsageError(NO_MODEL)
-    panel_id = marker.args[0]
+    if state is None or not state.settings.models:
+        raise pytest.Collector.CollectError(NO_MODEL)
     try:
+        panel_id = _panel_of(metafunc, marker)
         planned = state.plan_panel(panel_id)
     except ConfigError as error:
-        raise pytest.UsageError(str(error)) from error
+        # Raised here, it would be one file's collection error, with a traceback of ours.
+        metafunc.config.stash.setdefault(PROBLEM, f"{metafunc.definition.nodeid}: {error}")
+        return
     from wise_pytest.naming import slug
     from wise_pytest.panels.cells import cell_id
 
@@ -155,6 +153,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Drop the stand-ins of panels that the options leave out."""
+    problem = config.stash.get(PROBLEM, None)
+    if problem is not None:
+        _refuse(config, items, problem)
     left_out = [item for item in items if item.name.endswith(f"-{NOT_SELECTED}]") and _is_panel_test(item)]
     if left_out:
         dropped = set(left_out)
@@ -162,6 +163,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         config.hook.pytest_deselected(items=left_out)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Note what is left to run, after everybody has deselected."""
     state = session.config.stash.get(SESSION, None)
@@ -170,10 +172,18 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     try:
         state.note_selected(cell for cell in map(_cell_of, session.items) if cell is not None)
     except ConfigError as error:
-        raise pytest.UsageError(str(error)) from error
+        _refuse(session.config, session.items, str(error))
     collector = session.config.stash.get(COLLECTOR, None)
     if collector is not None:
         collector.take_plan(state.plan)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Tell the process that the user started why this worker has run nothing."""
+    problem = session.config.stash.get(PROBLEM, None)
+    if problem is not None and is_worker(session.config):
+        session.config.workeroutput[PROBLEM_OUTPUT] = problem  # type: ignore[attr-defined]
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -188,7 +198,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         from wise_pytest.cassettes.vcr import marker_arguments
 
         arguments = marker_arguments(persister, record_mode=state.settings.record_mode)
-        item.add_marker(pytest.mark.vcr(**arguments))
+        # First, so that it wins over a ``vcr`` marker of the test's own: that could make a replay call out.
+        item.add_marker(pytest.mark.vcr(**arguments), append=False)
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -225,13 +236,16 @@ def pytest_runtest_makereport(
     report = yield
     cell = _cell_of(item)
     state = item.config.stash.get(SESSION, None)
-    if cell is None or state is None:
+    if state is None:
+        return report
+    if is_worker(item.config) and not item.config.stash.get(PLAN_SENT, False):
+        # On the first report of all: a session may have nothing but panels that are not recorded.
+        setattr(report, PLAN, encode_plan(state.plan))
+        item.config.stash[PLAN_SENT] = True
+    if cell is None:
         return report
     if report.when == "setup" and is_worker(item.config):
         setattr(report, CELL, encode_cell(cell))
-        if not item.config.stash.get(PLAN_SENT, False):
-            setattr(report, PLAN, encode_plan(state.plan))
-            item.config.stash[PLAN_SENT] = True
     failed_setup = report.when == "setup" and report.failed
     if report.when != "call" and not failed_setup:
         return report
@@ -245,7 +259,11 @@ def pytest_runtest_makereport(
         # One line says it all; a traceback would show the plugin's own code, and local values.
         report.outcome = "failed"
         report.longrepr = row.reason
-    setattr(report, ROW, row.to_json())
+    line = row.to_json()
+    setattr(report, ROW, line)
+    collector = item.config.stash.get(COLLECTOR, None)
+    if collector is not None:
+        collector.expect(line, row)
     setattr(report, OUTCOME, _outcome(row))
     return report
 
@@ -258,6 +276,23 @@ def pytest_report_teststatus(report: pytest.TestReport) -> Any:
     if report.failed and outcome != "error":
         return None
     return STATUS_LETTERS[outcome]
+
+
+def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:
+    """The panel that a test names."""
+    if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
+        raise OptionError(f"@pytest.mark.{MARKER} takes the id of one panel, such as 'exact_count'")
+    if FIXTURE not in metafunc.fixturenames:
+        raise OptionError(f"a panel's test takes the fixture {FIXTURE!r} as an argument")
+    return marker.args[0]
+
+
+def _refuse(config: pytest.Config, items: list[pytest.Item], problem: str) -> None:
+    """End the session; a worker, whose own end xdist would take for a crash, has nothing to run instead."""
+    if not is_worker(config):
+        raise pytest.UsageError(problem)
+    config.stash[PROBLEM] = problem
+    items.clear()
 
 
 def _cell_of(item: pytest.Item) -> Cell | None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from wise_pytest import __version__
 from wise_pytest.errors import OptionError, ReportError
 from wise_pytest.records import Generation, build_row
-from wise_pytest.xdist import Plan, RunIdentity
+from wise_pytest.xdist import Plan, RunIdentity, decode_row
 
 if TYPE_CHECKING:
     import os
@@ -310,9 +310,9 @@ class Collector:
         self._plan = Plan()
         self._rows: dict[CellKey, Row] = {}
         self._running: dict[str, Cell] = {}
+        self._expected: tuple[str, Row | None] = ("", None)
         self._journal: TextIO | None = None
         self._journal_problem: str | None = None
-        self._interrupted: str | None = None
 
     @property
     def folder(self) -> Path:
@@ -334,13 +334,21 @@ class Collector:
             return None
         generation = Generation(status="error", text=None, reason="the worker process ended during this test")
         row = build_row(cell, generation, None, run=self._identity.run)
-        self.take_row(row)
+        self._take(row, row.to_json())
         return row
 
-    def take_row(self, row: Row, node_id: str | None = None) -> None:
+    def expect(self, line: str, row: Row) -> None:
+        """Learn what a line says that this very process is about to report, so that it is not read back."""
+        self._expected = (line, row)
+
+    def take_line(self, line: str, node_id: str) -> None:
+        """Keep the row that a test's report carries."""
+        expected, row = self._expected
+        self._running.pop(node_id, None)
+        self._take(decode_row(line) if row is None or line is not expected else row, line)
+
+    def _take(self, row: Row, line: str) -> None:
         """Keep a row, in memory and at the end of the journal; the first of a cell stays."""
-        if node_id is not None:
-            self._running.pop(node_id, None)
         if row.key in self._rows:
             return
         self._rows[row.key] = row
@@ -350,7 +358,7 @@ class Collector:
             if self._journal is None:
                 self.folder.mkdir(parents=True, exist_ok=True)
                 self._journal = (self.folder / JOURNAL).open("x", encoding="ascii", newline="\n")
-            self._journal.write(row.to_json() + "\n")
+            self._journal.write(line + "\n")
             self._journal.flush()
         except OSError as error:
             # The run goes on: its rows are in memory, and its recordings are kept elsewhere.

@@ -110,6 +110,7 @@ def test_a_gate_never_improves_what_pytest_says(
         ('pytest.exit("enough", returncode=7)', []),
         ("raise KeyboardInterrupt", []),
     ],
+    ids=["nothing selected", "bad expression", "collection error", "exit", "interrupt"],
 )
 def test_a_gate_never_improves_what_workers_come_to(
     project: Project, recorded: Recorded, ending: str, arguments: list[str]
@@ -130,7 +131,8 @@ def test_a_gate_never_improves_what_workers_come_to(
     assert ours.status == bare.returncode
     assert ours.status != 0
     assert ("INTERNALERROR" in ours.text) == (b"INTERNALERROR" in bare.stdout)
-    assert "PASS" not in ours.text
+    if arguments != ["broken"]:  # with workers, the error of one file does not keep the others from running
+        assert "PASS" not in ours.text
     if "-k" not in arguments:
         assert 1 <= len(ours.rows) <= 12
 

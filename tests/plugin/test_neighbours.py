@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from tests.loopback import LoopbackServer
@@ -257,7 +259,7 @@ def test_xdist_may_be_switched_off_or_absent(
     usual = project.run(*recorded.model, *Recorded.GRID)
     off = project.run(*recorded.model, *Recorded.GRID, "-p", "no:xdist")
     project.write("hidden/sitecustomize.py", BLOCKER)
-    monkeypatch.setenv("PYTHONPATH", str(project.path / "hidden"))
+    monkeypatch.setenv("PYTHONPATH", str(project.path / "hidden"), prepend=os.pathsep)
     absent = project.run(*recorded.model, *Recorded.GRID)
     assert [run.status for run in (usual, off, absent)] == [0, 0, 0]
     assert "xdist" not in absent.text.partition("collected")[0].partition("plugins")[2]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -153,6 +154,27 @@ def test_a_killed_run_is_continued_where_it_was(
     # What a report of the killed run had said is what was recorded.
     texts = {(row["item"], row["form"]): row["text"] for row in run.rows}
     assert all(texts[row["item"], row["form"]] == row["text"] for row in journal)
+
+
+@pytest.mark.slow
+def test_workers_whose_controller_is_killed_do_no_harm(project: Project, server: LoopbackServer):
+    """What somebody does who kills the one process that they see; its workers notice a little later."""
+    server.delay_s = 0.1
+    command = ["--model", f"m={server.base_url}", *grid(6), "--record-mode=once", "-n", "2"]
+    process = project.start(*command)
+    wait_until(lambda: server.n_requests >= 5)
+    process.kill()
+    process.wait(timeout=60)
+    recorded = sum(len(lines) - 1 for lines in project.packs().values())
+    assert recorded >= 3
+    run = project.run(*command)
+    assert run.status == 0
+    assert len(run.rows) == 12
+    assert server.n_requests <= 12 + (12 - recorded)
+    time.sleep(1.0)
+    replay = project.run(*command[:-2], "--block-network")
+    assert replay.status == 0
+    assert without_run(replay.rows) == without_run(run.rows)
 
 
 def test_two_runs_do_not_record_into_one_folder(project: Project, server: LoopbackServer):

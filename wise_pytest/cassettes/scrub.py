@@ -1,8 +1,9 @@
-"""What of an exchange may be written to disk: an allow-list, and a last look for keys.
+"""What of an exchange may be written to disk.
 
 Headers are kept only if they are named here. Bodies lose the fields that
 identify an account or a single request; every other byte stays as it was, and
-no Unicode is normalised. Called for each interaction before it is stored.
+no Unicode is normalised. Keys that a provider has repeated in its reply are
+gone before: the client takes them out for everybody (``transport.scrub``).
 """
 
 from __future__ import annotations
@@ -11,10 +12,8 @@ import json
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit, urlunsplit
 
-from wise_pytest.transport.scrub import scrub
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 REQUEST_HEADERS = frozenset({"accept", "content-type", "anthropic-version"})
 RESPONSE_HEADERS = frozenset({"content-type"})
@@ -38,11 +37,6 @@ def scrub_url(url: str) -> str:
     """The URL without user information, query and fragment: keys can hide in each."""
     parts = urlsplit(url)
     return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
-
-
-def scrub_secrets(text: str, secrets: Iterable[str]) -> str:
-    """``text`` with every secret in it replaced, also where JSON has escaped it."""
-    return scrub(text, [form for secret in secrets for form in (secret, json.dumps(secret)[1:-1])])
 
 
 def scrub_reply_body(body: bytes) -> bytes:

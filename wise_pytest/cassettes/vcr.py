@@ -7,6 +7,7 @@ tests keep their settings, and theirs cannot leak into a panel.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from vcr.errors import CannotOverwriteExistingCassetteException
@@ -19,7 +20,6 @@ from wise_pytest.cassettes.scrub import (
     RESPONSE_HEADERS,
     keep_headers,
     scrub_reply_body,
-    scrub_secrets,
     scrub_url,
 )
 from wise_pytest.transport import front
@@ -48,6 +48,13 @@ class CellRequest(Request):  # type: ignore[misc]  # VCR.py has no types
     """
 
     def __deepcopy__(self, memo: dict[int, Any]) -> CellRequest:
+        return self
+
+
+class RecordedReply(dict[str, Any]):
+    """A loaded reply, which nobody changes either; VCR.py copies each one as it is loaded."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> RecordedReply:
         return self
 
 
@@ -111,12 +118,12 @@ class CellPersister:
             raise CassetteNotFoundError
         exchange = recording.exchange
         request = CellRequest(exchange.method, exchange.url, exchange.request_body, {})
-        response = {
-            "status": {"code": exchange.status, "message": exchange.message},
-            "headers": dict(exchange.response_headers),
-            "body": {"string": exchange.response_body},
-        }
-        return [request], [response]
+        reply = RecordedReply(
+            status={"code": exchange.status, "message": exchange.message},
+            headers=exchange.response_headers,
+            body={"string": exchange.response_body},
+        )
+        return [request], [reply]
 
     def save_cassette(
         self, _path: str, cassette_dict: Mapping[str, Sequence[Any]], serializer: object = None
@@ -135,33 +142,23 @@ class CellPersister:
             recorded_at=staged.recorded_at,
             attempts=staged.attempts,
             latency_s=staged.latency_s,
-            exchange=_exchange(cassette_dict["requests"][-1], cassette_dict["responses"][-1], staged.secrets),
+            exchange=_exchange(cassette_dict["requests"][-1], cassette_dict["responses"][-1]),
         )
         self._pack.append(recording, session=staged.session, writer=staged.writer)
         self._staged = None
 
 
+@dataclass(frozen=True, slots=True)
 class StagedRecording:
     """What a recording says besides the exchange itself."""
 
-    __slots__ = ("attempts", "latency_s", "recorded_at", "secrets", "session", "writer")
-
-    def __init__(
-        self,
-        *,
-        session: Mapping[str, Any],
-        writer: str,
-        recorded_at: str,
-        attempts: int,
-        latency_s: float,
-        secrets: tuple[str, ...],
-    ) -> None:
-        self.session = session
-        self.writer = writer
-        self.recorded_at = recorded_at
-        self.attempts = attempts
-        self.latency_s = latency_s
-        self.secrets = secrets
+    session: Mapping[str, Any]
+    """How recordings of this run are made."""
+    writer: str
+    """The process, by its name within the run."""
+    recorded_at: str
+    attempts: int
+    latency_s: float
 
 
 def marker_arguments(persister: CellPersister, *, record_mode: str) -> dict[str, Any]:
@@ -207,7 +204,7 @@ def same_request(sent: Request, recorded: Request) -> bool:
     return bool(
         sent.method == recorded.method
         and sent.body == recorded.body
-        and scrub_url(sent.uri) == scrub_url(recorded.uri)
+        and (sent.uri == recorded.uri or scrub_url(sent.uri) == scrub_url(recorded.uri))
     )
 
 
@@ -240,21 +237,15 @@ def _recordable(response: Response) -> dict[str, Any]:
     }
 
 
-def _exchange(request: Request, response: Mapping[str, Any], secrets: tuple[str, ...]) -> Exchange:
-    body = scrub_reply_body(response["body"]["string"])
+def _exchange(request: Request, response: Mapping[str, Any]) -> Exchange:
+    """The exchange as it may be kept; the client has taken the key out of the reply already."""
     return Exchange(
         method=request.method,
-        url=scrub_secrets(scrub_url(request.uri), secrets),
+        url=scrub_url(request.uri),
         request_headers=keep_headers(dict(request.headers), REQUEST_HEADERS),
         request_body=request.body,
         status=response["status"]["code"],
         message=response["status"]["message"],
         response_headers=keep_headers(response["headers"], RESPONSE_HEADERS),
-        response_body=_scrub_bytes(body, secrets),
+        response_body=scrub_reply_body(response["body"]["string"]),
     )
-
-
-def _scrub_bytes(body: bytes, secrets: tuple[str, ...]) -> bytes:
-    # surrogateescape carries bytes that are not UTF-8 through unharmed.
-    text = body.decode("utf-8", "surrogateescape")
-    return scrub_secrets(text, secrets).encode("utf-8", "surrogateescape")

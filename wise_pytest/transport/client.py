@@ -23,7 +23,7 @@ from wise_pytest.errors import TransportError
 from wise_pytest.transport import front
 from wise_pytest.transport.classify import is_retryable, retry_after_s
 from wise_pytest.transport.policy import Policy
-from wise_pytest.transport.scrub import scrub
+from wise_pytest.transport.scrub import scrub, scrub_body
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,6 +110,7 @@ class Client:
         from wise_pytest.transport.wire import WireError  # here, because a replay never needs it
 
         wire = self._opened_wire()
+        secrets = _secrets(request)
         attempt = 0
         while True:
             attempt += 1
@@ -129,8 +130,9 @@ class Client:
             if pause_s is None:
                 return Response(
                     status=reply.status,
-                    headers=dict(reply.headers),
-                    body=reply.body,
+                    # Some providers repeat the key. Here, so that nobody sees it: no recording, row or log.
+                    headers={name: scrub(value, secrets) for name, value in reply.headers},
+                    body=scrub_body(reply.body, secrets),
                     attempts=attempt,
                     latency_s=latency_s,
                     sent=True,
@@ -157,12 +159,16 @@ class Client:
     @staticmethod
     def _failure(request: HttpRequest, error: Exception, attempts: int) -> str:
         tries = "1 try" if attempts == 1 else f"{attempts} tries"
-        secrets = [
-            value.removeprefix("Bearer ")
-            for name, value in request.headers.items()
-            if name.lower() not in _OPEN_HEADERS
-        ]
-        return f"{_shown(request)}: {scrub(str(error), secrets)}, after {tries}"
+        return f"{_shown(request)}: {scrub(str(error), _secrets(request))}, after {tries}"
+
+
+def _secrets(request: HttpRequest) -> list[str]:
+    """What must not come back: the values of headers that may hold a key."""
+    return [
+        value.removeprefix("Bearer ")
+        for name, value in request.headers.items()
+        if name.lower() not in _OPEN_HEADERS
+    ]
 
 
 def _shown(request: HttpRequest) -> str:

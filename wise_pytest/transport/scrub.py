@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,3 +20,10 @@ def scrub(text: str, secrets: Iterable[str]) -> str:
         if len(secret) >= MIN_SECRET_LENGTH:
             text = text.replace(secret, SCRUBBED)
     return text
+
+
+def scrub_body(body: bytes, secrets: Iterable[str]) -> bytes:
+    """A reply's body with every secret replaced, also where JSON has escaped it; all else byte for byte."""
+    forms = [form for secret in secrets for form in (secret, json.dumps(secret)[1:-1])]
+    # surrogateescape carries bytes that are not UTF-8 through unharmed.
+    return scrub(body.decode("utf-8", "surrogateescape"), forms).encode("utf-8", "surrogateescape")
