@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
 from wise_pytest.errors import ConfigError
-from wise_pytest.options import GATE_OPTIONS, OPTIONS, thresholds
+from wise_pytest.options import GATE_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -73,6 +73,7 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.kinds import DEFAULT_NAMES, ReportKind, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
+    from wise_pytest.settings import thresholds
 
     limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
     kinds = [parse_report_option(text) for text in parsed.report]

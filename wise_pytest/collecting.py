@@ -19,7 +19,7 @@ from wise_pytest.xdist import (
     INPUT,
     OUTCOME,
     PLAN,
-    PROBLEM_OUTPUT,
+    PROBLEM,
     ROW,
     decode_cell,
     decode_plan,
@@ -58,7 +58,7 @@ class CollectorHooks:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Learn from a worker why nothing could be run."""
-        self._usage = getattr(node, "workeroutput", {}).get(PROBLEM_OUTPUT, self._usage)
+        self._usage = getattr(node, "workeroutput", {}).get(PROBLEM, self._usage)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from wise_pytest.options import Settings
     from wise_pytest.records import Row
+    from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan, RunIdentity
 
 MAX_REASONS = 20

@@ -1,39 +1,24 @@
-"""The plugin's options: their declaration, and their reading into one frozen ``Settings``.
+"""The plugin's options: their declaration, and whether any was given.
 
 ``OPTIONS`` is the only place where an option is declared; each gives a
-``--wise-x-y`` flag and an ini value ``wise_x_y``. Reading checks everything,
-so that what is wrong is said in one line before anything runs.
+``--wise-x-y`` flag and an ini value ``wise_x_y``. Imported at pytest's start in
+every project that has the plugin installed, so it imports next to nothing;
+``settings`` reads and checks the values where there are any.
 """
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
-
-from wise_pytest.errors import OptionError
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import pytest
-
-    from wise_pytest.audit.gate import Thresholds
-    from wise_pytest.endpoints.registry import Selected
-    from wise_pytest.report.kinds import ReportKind
 
 ALIAS = "--model"
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
-WEIGHTS_NOTE = "weights_sha256"
-"""The note that says which file a local server was started with."""
-SETTINGS_KEYS = ("default_models", "models")
-"""What ``[tool.wise]`` may hold."""
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
+class Option(NamedTuple):
     """One option: ``--wise-NAME`` on the command line, ``wise_NAME`` in the ini file."""
 
     name: str
@@ -96,37 +81,6 @@ OPTIONS: tuple[Option, ...] = (
 GATE_OPTIONS = tuple(option.name for option in OPTIONS if option.help.startswith("gate: "))
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
-    """Everything a session was asked to do, checked."""
-
-    models: tuple[Selected, ...]
-    panels: tuple[str, ...] | None
-    """``None``: every panel that a test names."""
-    forms: tuple[str, ...] | None
-    items: str | None
-    repetitions: int | None
-    out: Path
-    cassettes: Path
-    reports: tuple[ReportKind, ...]
-    exclude: tuple[str, ...]
-    strict: bool
-    notes: Mapping[str, str]
-    thresholds: Thresholds
-    record_mode: str
-    disable_recording: bool
-
-    @property
-    def replays_only(self) -> bool:
-        """Whether no cell may call out."""
-        return self.record_mode == "none" and not self.disable_recording
-
-    @property
-    def records(self) -> bool:
-        """Whether this session may write recordings."""
-        return self.record_mode != "none" and not self.disable_recording
-
-
 def add_options(parser: pytest.Parser) -> None:
     """Declare every option and its ini twin."""
     group = parser.getgroup("wise", "wise: wording robustness of language models")
@@ -172,191 +126,17 @@ def claim_alias(parser: pytest.Parser, args: list[str]) -> None:
             args[position] = "--wise-model" + arg.removeprefix(ALIAS)
 
 
-def read_settings(config: pytest.Config) -> Settings | None:
-    """Check all options and build the settings; ``None`` where no model is chosen.
-
-    Raises
-    ------
-    ConfigError
-        For the first thing that is wrong, in one line.
-    """
-    table = read_tool_table(config.rootpath / "pyproject.toml")
-    values = {option.name: _value(config, option) for option in OPTIONS}
-    patterns = values["model"] or table.get("default_models", [])
-    asked = any(value for name, value in values.items() if name != "model")
-    if not patterns and not asked:
-        return None
-    return _build(config, values, patterns, table)
-
-
-def _build(
-    config: pytest.Config, values: Mapping[str, Any], patterns: Sequence[str], table: Mapping[str, Any]
-) -> Settings:
-    from wise_pytest.endpoints.registry import load_registry, resolve_models
-
-    models = (
-        resolve_models(patterns, load_registry(table.get("models"), environ=os.environ)) if patterns else ()
-    )
-    panels = _checked_panels(values["panel"])
-    forms = _checked_forms(values["form"], panels)
-    _check_items(values["items"])
-    return Settings(
-        models=tuple(models),
-        panels=panels,
-        forms=forms,
-        items=values["items"],
-        repetitions=_positive(values["repetitions"], "--wise-repetitions"),
-        out=_folder(config, values["out"], DEFAULT_OUT),
-        cassettes=_folder(config, values["cassettes"], DEFAULT_CASSETTES),
-        reports=_reports(values["report"]),
-        exclude=_excluded(values["exclude"], [selected.endpoint.name for selected in models]),
-        strict=bool(values["strict"]),
-        notes=_notes(values["note"], models),
-        thresholds=thresholds(values, prefix="wise-"),
-        record_mode=config.getoption("--record-mode", None) or "none",
-        disable_recording=bool(config.getoption("--disable-recording", default=False)),
-    )
-
-
-def read_tool_table(path: Path) -> Mapping[str, Any]:
-    """The ``[tool.wise]`` table of a pyproject.toml; empty where there is none.
-
-    Raises
-    ------
-    OptionError
-        If the file cannot be read, or the table holds something unknown.
-    """
-    import tomllib
-
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("wise", {})
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise OptionError(f"{path}: cannot be read: {error}") from error
-    for key in table:
-        if key not in SETTINGS_KEYS:
-            raise OptionError(
-                f"{path}: [tool.wise] has no setting {key!r}; it takes {', '.join(SETTINGS_KEYS)}"
-            )
-    models = table.get("default_models", [])
-    if not isinstance(models, list) or not all(isinstance(name, str) for name in models):
-        raise OptionError(f"{path}: [tool.wise] default_models must be a list of names, not {models!r}")
-    return table  # type: ignore[no-any-return]
-
-
-def _value(config: pytest.Config, option: Option) -> Any:
+def option_value(config: pytest.Config, option: Option) -> Any:
+    """The option's value as text, list of texts or switch: the command line's, else the ini file's."""
     given = config.getoption(option.dest, default=None)
-    value = config.getini(option.dest) if given is None else given
-    if option.kind == "list":
-        # A comma cannot be part of a model's name or base URL, nor of a path worth supporting here.
-        separate = option.name in {"panel", "form", "exclude"}
-        parts = [part for text in value for part in (text.split(",") if separate else [text])]
-        return [part.strip() for part in parts if part.strip()]
-    return value
+    return config.getini(option.dest) if given is None else given
 
 
-def _checked_panels(names: Sequence[str]) -> tuple[str, ...] | None:
-    if not names:
-        return None
-    from wise_pytest.panels.loader import bundled_panel
-
-    for name in names:
-        bundled_panel(name)
-    return tuple(dict.fromkeys(names))
-
-
-def _checked_forms(names: Sequence[str], panels: Sequence[str] | None) -> tuple[str, ...] | None:
-    """The forms asked for; each must belong to at least one panel that may run."""
-    if not names:
-        return None
-    from wise_pytest.panels.loader import bundled_panels
-
-    known: dict[str, list[str]] = {
-        panel_id: [form.form_id for form in panel.forms]
-        for panel_id, panel in bundled_panels().items()
-        if panels is None or panel_id in panels
-    }
-    for name in names:
-        if not any(name in forms for forms in known.values()):
-            listed = "; ".join(f"{panel}: {', '.join(forms)}" for panel, forms in known.items())
-            raise OptionError(f"--wise-form: no panel has a form {name!r}; there are {listed}")
-    return tuple(dict.fromkeys(names))
-
-
-def _check_items(text: str | None) -> None:
-    if text is None:
-        return
-    from wise_pytest.panels.loader import bundled_items
-    from wise_pytest.panels.selection import select_items
-
-    select_items(bundled_items(), text)
-
-
-def _positive(text: str | None, name: str) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise OptionError(f"{name}: must be a whole number from 1, not {text!r}")
-    return int(text)
-
-
-def _folder(config: pytest.Config, text: str | None, default: str) -> Path:
-    """An explicit folder is relative to where pytest was called, a default one to the root folder."""
-    if text is None:
-        return config.rootpath / default
-    return config.invocation_params.dir / Path(text).expanduser()
-
-
-def _reports(texts: Sequence[str]) -> tuple[ReportKind, ...]:
-    if not texts:
-        return ()
-    from wise_pytest.report.kinds import parse_report_option
-
-    return tuple(parse_report_option(text) for text in texts)
-
-
-def _excluded(names: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
-    for name in names:
-        if name not in models:
-            raise OptionError(
-                f"--wise-exclude: {name!r} is not among the models of this run: {', '.join(models) or 'none'}"
-            )
-    return tuple(dict.fromkeys(names))
-
-
-def _notes(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, str]:
-    """What to keep with the recordings; a digest of weights must be the bundled model's own."""
-    notes: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not key or not equals:
-            raise OptionError(f"--wise-note: must be KEY=VALUE, not {text!r}")
-        notes[key] = value
-    given = notes.get(WEIGHTS_NOTE)
-    for endpoint in (selected.endpoint for selected in models):
-        known = (endpoint.weights or {}).get("sha256")
-        if given is not None and known is not None and given != known:
-            raise OptionError(
-                f"--wise-note: {WEIGHTS_NOTE}={given} is not the file of {endpoint.name}, which has {known}"
-            )
-    return notes
-
-
-def thresholds(values: Mapping[str, str | None], *, prefix: str) -> Thresholds:
-    """The gate's limits out of the texts given for them, by option name.
-
-    Raises
-    ------
-    OptionError
-        If a text is no number, or out of range.
-    """
-    from wise_pytest.audit.gate import Thresholds, parse_threshold
-
-    return Thresholds(
-        **{
-            name.replace("-", "_"): parse_threshold(text, f"--{prefix}{name}")
-            for name in GATE_OPTIONS
-            if (text := values[name]) is not None
-        }
-    )
+def is_asked(config: pytest.Config) -> bool:
+    """Whether the user has given any option, or may have a ``[tool.wise]`` table."""
+    if any(option_value(config, option) for option in OPTIONS):
+        return True
+    try:
+        return b"wise" in (config.rootpath / "pyproject.toml").read_bytes()
+    except OSError:
+        return False

@@ -30,17 +30,16 @@ if TYPE_CHECKING:
     from wise_pytest.cassettes.store import CassetteStore
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.endpoints.model import Endpoint
-    from wise_pytest.options import Settings
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Cell, CellKey, Row
     from wise_pytest.report.terminal import Line
+    from wise_pytest.settings import Settings
     from wise_pytest.transport.client import Client
 
 JOURNAL = "generations.jsonl"
 MANIFEST = "manifest.json"
 MANIFEST_SCHEMA = "wise.manifest/1"
 LATEST = "latest"
-NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 
 
 def new_run_id() -> str:
@@ -131,14 +130,10 @@ class Session:
         ------
         PanelError
             If the panel, or an item that was asked for, does not exist.
-        OptionError
-            If no model is chosen.
         ModelError
             If a model would have to be called and its key is missing.
         """
         panel = self.panel(panel_id)
-        if not self._endpoints:
-            raise OptionError(NO_MODEL)
         settings = self.settings
         if settings.panels is not None and panel_id not in settings.panels:
             return []

@@ -1,0 +1,293 @@
+"""The hooks of every process that runs tests: plan cells, give each its cassette, report its row.
+
+``configure`` is called once a process, when it is known that panels may run.
+The hooks are thin: what they decide is in ``Session``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from wise_pytest.collecting import CollectorHooks
+from wise_pytest.errors import ConfigError, OptionError, WiseError
+from wise_pytest.naming import slug
+from wise_pytest.panels.cells import cell_id
+from wise_pytest.plugin import FIXTURE, MARKER, NO_MODEL
+from wise_pytest.records import Cell
+from wise_pytest.session import Collector, Session, check_writable, start_run
+from wise_pytest.settings import read_settings
+from wise_pytest.xdist import (
+    CELL,
+    OUTCOME,
+    PLAN,
+    PROBLEM,
+    ROW,
+    encode_cell,
+    encode_plan,
+    is_worker,
+    shared_identity,
+    worker_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from wise_pytest.asking import CellRun
+    from wise_pytest.cassettes.store import RecordingLock
+    from wise_pytest.cassettes.vcr import CellPersister
+    from wise_pytest.records import Row
+
+PERSISTER: pytest.StashKey[CellPersister | None] = pytest.StashKey()
+CELL_RUN: pytest.StashKey[CellRun] = pytest.StashKey()
+
+NOT_SELECTED = "not-selected"
+"""Identifier of the stand-in for a panel that the options leave out; it is deselected."""
+STATUS_LETTERS = {
+    "noncompliant": ("noncompliant", "n", ("NONCOMPLIANT", {"yellow": True})),
+    "blocked": ("blocked", "b", ("BLOCKED", {"yellow": True})),
+    "error": ("error", "E", "ERROR"),
+}
+MAX_REASON_LENGTH = 300
+
+
+def configure(config: pytest.Config) -> None:
+    """Check all options, and register the hooks that this process needs.
+
+    Raises
+    ------
+    pytest.UsageError
+        For the first thing that is wrong, in one line.
+    """
+    try:
+        settings = read_settings(config)
+        if settings is None:
+            return
+        identity = shared_identity(config) if is_worker(config) else start_run(settings)
+        session = Session(settings, identity, writer=worker_name(config))
+        collector = None
+        if not is_worker(config):
+            if not config.option.collectonly:
+                check_writable(settings.out)
+            session.check_recordings()
+            collector = Collector(settings, identity)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from error
+    config.pluginmanager.register(RunningHooks(config, session, collector), "wise-running")
+    if collector is not None:
+        config.pluginmanager.register(CollectorHooks(collector, identity), "wise-collecting")
+
+
+class RunningHooks:
+    """Feeds pytest with a session's cells, and its reports with their rows."""
+
+    def __init__(self, config: pytest.Config, session: Session, collector: Collector | None) -> None:
+        self._session = session
+        self._collector = collector
+        """Of this very process; ``None`` in a worker, whose rows travel on reports."""
+        self._in_worker = is_worker(config)
+        self._plan_sent = False
+        self._problem: str | None = None
+        """Why nothing can be run, found while collecting."""
+        self._lock: RecordingLock | None = None
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self, session: pytest.Session) -> None:
+        """Take the recordings' folder for this run alone, before workers start."""
+        settings = self._session.settings
+        if self._in_worker or not settings.records or session.config.option.collectonly:
+            return
+        from wise_pytest.cassettes.store import RecordingLock
+
+        try:
+            self._lock = RecordingLock(settings.cassettes).__enter__()
+        except ConfigError as error:
+            raise pytest.UsageError(str(error)) from error
+
+    def pytest_unconfigure(self) -> None:
+        """Close what is open, and release the recordings' folder."""
+        self._session.close()
+        lock, self._lock = self._lock, None
+        if lock is not None:
+            lock.__exit__(None, None, None)
+
+    def parametrize(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
+        """Give a panel's test its cells; called by the plugin's ``pytest_generate_tests``."""
+        if not self._session.settings.models:
+            raise pytest.Collector.CollectError(NO_MODEL)
+        try:
+            panel_id = _panel_of(metafunc, marker)
+            planned = self._session.plan_panel(panel_id)
+        except ConfigError as error:
+            # Raised here, it would be one file's collection error, with a traceback of ours.
+            if self._problem is None:
+                self._problem = f"{metafunc.definition.nodeid}: {error}"
+            return
+        values: list[Any] = []
+        ids: list[str] = []
+        for model, cells in planned:
+            values += cells
+            ids += [cell_id(cell) for cell in cells]
+            if not cells:
+                reason = f"{panel_id}, {model}: not recorded; record with --record-mode=once"
+                values.append(pytest.param(None, marks=pytest.mark.skip(reason=reason)))
+                ids.append(f"{slug(panel_id)}-{slug(model)}-not-recorded")
+        if not values:
+            values, ids = [None], [f"{slug(panel_id)}-{NOT_SELECTED}"]
+        metafunc.parametrize(FIXTURE, values, ids=ids, indirect=True)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Drop the stand-ins of panels that the options leave out."""
+        if self._problem is not None:
+            self._refuse(items, self._problem)
+        left_out = [item for item in items if _is_left_out(item)]
+        if left_out:
+            dropped = set(left_out)
+            items[:] = [item for item in items if item not in dropped]
+            config.hook.pytest_deselected(items=left_out)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Note what is left to run, after everybody has deselected."""
+        try:
+            self._session.note_selected(cell for cell in map(_cell_of, session.items) if cell is not None)
+        except ConfigError as error:
+            self._refuse(session.items, str(error))
+        if self._collector is not None:
+            self._collector.take_plan(self._session.plan)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Tell the process that the user started why this worker has run nothing."""
+        if self._in_worker and self._problem is not None:
+            session.config.workeroutput[PROBLEM] = self._problem  # type: ignore[attr-defined]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        """Give the cell its cassette, in time for pytest-recording's fixtures."""
+        cell = _cell_of(item)
+        if cell is None:
+            return
+        persister = item.stash[PERSISTER] = self._session.persister(cell)
+        if persister is not None:
+            from wise_pytest.cassettes.vcr import marker_arguments
+
+            arguments = marker_arguments(persister, record_mode=self._session.settings.record_mode)
+            # First, so that it wins over the test's own ``vcr`` marker, which could let a replay call out.
+            item.add_marker(pytest.mark.vcr(**arguments), append=False)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_recording_configure(self, vcr: Any) -> None:
+        """Register the matcher by which a cell finds its recording."""
+        from wise_pytest.cassettes.vcr import register
+
+        register(vcr)
+
+    def cell_run(self, item: pytest.Item, *, cassette: object) -> CellRun:
+        """What the test of a cell is given; called by the plugin's fixture.
+
+        Raises
+        ------
+        WiseError
+            If pytest-recording has not put a cassette in place where there must be one.
+        """
+        cell = _cell_of(item)
+        persister = item.stash.get(PERSISTER, None)
+        if cell is None or (persister is not None and cassette is None):
+            raise WiseError(
+                "no cassette is active, and a cell is not asked without one; is pytest-recording disabled?"
+            )
+        run = item.stash[CELL_RUN] = self._session.cell_run(cell, persister)
+        return run
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Put the cell's row on the report, which carries it to the collecting process."""
+        report = yield
+        if self._in_worker and not self._plan_sent:
+            # On the first report of all: a session may have nothing but panels that are not recorded.
+            setattr(report, PLAN, encode_plan(self._session.plan))
+            self._plan_sent = True
+        cell = _cell_of(item)
+        if cell is None:
+            return report
+        if self._in_worker and report.when == "setup":
+            setattr(report, CELL, encode_cell(cell))
+        failed_setup = report.when == "setup" and report.failed
+        if report.when == "call" or failed_setup:
+            self._attach_row(item, cell, report, call)
+        return report
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Show what a cell's outcome is: not compliant is no failure, and no pass."""
+        outcome = getattr(report, OUTCOME, None)
+        if report.when == "setup" or outcome not in STATUS_LETTERS:
+            return None
+        if report.failed and outcome != "error":
+            return None
+        return STATUS_LETTERS[outcome]
+
+    def _attach_row(
+        self, item: pytest.Item, cell: Cell, report: pytest.TestReport, call: pytest.CallInfo[None]
+    ) -> None:
+        run = item.stash.get(CELL_RUN, None)
+        row = None if run is None else run.row
+        if row is None:
+            if report.skipped:
+                return
+            row = self._session.failed_row(cell, _reason(call))
+        if row.status == "error" and report.when == "call":
+            # One line says it all; a traceback would show the plugin's own code, and local values.
+            report.outcome = "failed"
+            report.longrepr = row.reason
+        line = row.to_json()
+        setattr(report, ROW, line)
+        setattr(report, OUTCOME, _outcome(row))
+        if self._collector is not None:
+            self._collector.expect(line, row)
+
+    def _refuse(self, items: list[pytest.Item], problem: str) -> None:
+        """End the session; a worker, whose end xdist would take for a crash, runs nothing instead."""
+        if not self._in_worker:
+            raise pytest.UsageError(problem)
+        self._problem = problem
+        items.clear()
+
+
+def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:
+    """The panel that a test names."""
+    if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
+        raise OptionError(f"@pytest.mark.{MARKER} takes the id of one panel, such as 'exact_count'")
+    if FIXTURE not in metafunc.fixturenames:
+        raise OptionError(f"a panel's test takes the fixture {FIXTURE!r} as an argument")
+    return marker.args[0]
+
+
+def _cell_of(item: pytest.Item) -> Cell | None:
+    callspec = getattr(item, "callspec", None)
+    value = None if callspec is None else callspec.params.get(FIXTURE)
+    return value if isinstance(value, Cell) else None
+
+
+def _is_left_out(item: pytest.Item) -> bool:
+    return item.name.endswith(f"-{NOT_SELECTED}]") and item.get_closest_marker(MARKER) is not None
+
+
+def _outcome(row: Row) -> str:
+    if row.status == "blocked":
+        return "blocked"
+    if row.compliant is None:
+        return "error"
+    return "compliant" if row.compliant else "noncompliant"
+
+
+def _reason(call: pytest.CallInfo[None]) -> str:
+    """Why a cell has no row, in one line."""
+    if call.excinfo is None:
+        return "the test ended without scoring an answer: call wise.score(wise.ask())"
+    text = " ".join(call.excinfo.exconly(tryshort=True).split())
+    return text if len(text) <= MAX_REASON_LENGTH else text[:MAX_REASON_LENGTH] + "…"
