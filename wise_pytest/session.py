@@ -167,8 +167,8 @@ class Session:
             self._need_key(endpoint, panel_id, cells)
             if cells:
                 self.plan.planned[panel_id, name] = len(cells)
+                self.plan.panels[panel_id] = manifest_digest(panel)
                 planned.append((name, cells))
-        self.plan.panels[panel_id] = manifest_digest(panel)
         return planned
 
     def note_selected(self, cells: Iterator[Cell]) -> None:

@@ -44,6 +44,14 @@ SLOW_WITH_WORKERS = pytest.mark.parametrize(
 """For a test whose workers are also covered elsewhere; takes the place of the fixture ``mode``."""
 
 
+# A shell starts what runs in the background with SIGINT ignored, and that is inherited.
+INTERRUPTIBLE_PYTEST = """
+import signal, sys, pytest
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.exit(pytest.main(sys.argv[1:]))
+"""
+
+
 @dataclass(frozen=True)
 class Finished:
     """One pytest run as a user sees it."""
@@ -129,7 +137,7 @@ class Project:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start pytest as the leader of a process group, to be ended from outside."""
-        command = [sys.executable, "-m", "pytest", *self._plugins(), *arguments]
+        command = [sys.executable, "-c", INTERRUPTIBLE_PYTEST, *self._plugins(), *arguments]
         with (self.path / "started.log").open("wb") as log:
             return subprocess.Popen(
                 command, cwd=self.path, stdout=log, stderr=subprocess.STDOUT, start_new_session=True

@@ -239,8 +239,13 @@ def test_ctrl_c_breaks_the_exchange_off():
 
         seen = threads.submit(interrupt_and_listen)
         began = time.monotonic()
-        with pytest.raises(KeyboardInterrupt):
-            wire.exchange(post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"))
+        # A shell starts what runs in the background with SIGINT ignored, and that is inherited.
+        inherited = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with pytest.raises(KeyboardInterrupt):
+                wire.exchange(post(f"http://127.0.0.1:{listening.getsockname()[1]}/v1"))
+        finally:
+            signal.signal(signal.SIGINT, inherited)
         assert seen.result(5) == b""  # the other side hung up, although nobody has closed the wire
         assert time.monotonic() - began < 5
     wire.close()
