@@ -653,3 +653,12 @@ class TestTerminal:
             Line("no model was audited", "yellow"),
             Line("gate: NOT EVALUATED: no rows", "yellow"),
         ]
+
+
+def test_models_that_differ_in_the_middle_of_their_names_stay_apart_on_a_narrow_terminal():
+    summary = {"pos": 0.5, "mean": 0.5, "worst": 0.4, "worst_form": "AVOID1", "gap": 0.1}
+    names = ["qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct"]
+    panel = {"by_model": {name: {"summary": summary, "coverage": 1.0} for name in names}}
+    document = {"panels": {"exact_count": panel}, "gate": {"status": "pass", "checks": []}}
+    shown = [line.text.split()[1] for line in summary_lines(document, width=72)[1:3]]
+    assert len(set(shown)) == 2

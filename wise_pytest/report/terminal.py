@@ -76,7 +76,7 @@ def _table(document: Document, width: int, paths: list[str]) -> list[Line]:
     if not rows:
         return [Line("no model was audited", "yellow")]
     grid = [_HEADER, *rows[:_MAX_MODELS]]
-    widths = _fit([max(display_width(row[i]) for row in grid) for i in range(len(_HEADER))], width)
+    widths = _fit(grid, width)
     lines = [Line(_joined(row, widths), "bold" if row is _HEADER else "plain") for row in grid]
     n_more = len(rows) - _MAX_MODELS
     if n_more > 0:
@@ -102,12 +102,19 @@ def _shown(rate: Any) -> str:
     return show(scalar(rate), "rate")
 
 
-def _fit(widths: list[int], width: int) -> list[int]:
-    """Widths of columns with the names narrowed, the wider one first, until a row fits."""
-    widths = list(widths)
+def _fit(grid: list[tuple[str, ...]], width: int) -> list[int]:
+    """Widths of columns with the names narrowed, the wider one first, until a row fits.
+
+    Names that would come to look alike stay as wide as it takes to tell them
+    apart: a line that wraps is better than two models under one name.
+    """
+    widths = [max(display_width(row[i]) for row in grid) for i in range(len(_HEADER))]
     while sum(widths) + len(_GAP) * (len(widths) - 1) > width:
         widest = max(range(_NAMES), key=widths.__getitem__)
-        if widths[widest] <= _MIN_NAME:
+        names = {row[widest] for row in grid}
+        if widths[widest] <= _MIN_NAME or len({shorten(name, widths[widest] - 1) for name in names}) < len(
+            names
+        ):
             break
         widths[widest] -= 1
     return widths
