@@ -22,6 +22,9 @@ if TYPE_CHECKING:
     from wise_pytest.transport.client import Client, Response
 
 
+RECORD_IT = "record what is missing or stale with --record-mode=new_episodes"
+
+
 class NonCompliant(AssertionError):  # noqa: N818 - an outcome, not a fault
     """A generation missed its requirement, in a run that was asked to be strict."""
 
@@ -155,26 +158,20 @@ class CellRun:
         )
 
     def _send(self, request: HttpRequest) -> Response:
-        from vcr.errors import CannotOverwriteExistingCassetteException
+        from wise_pytest.cassettes.vcr import NoRecording
 
         try:
             return self._client.send(request)
-        except CannotOverwriteExistingCassetteException:
-            # VCR.py's own message lists the whole cassette; ours says what to do.
+        except NoRecording:
             recording = None if self._persister is None else self._persister.recording
         if recording is None:
-            raise MissingRecording(
-                f"{_named(self.cell)} was never recorded; record it with --record-mode=new_episodes"
-            )
+            raise MissingRecording(f"this cell was never recorded; {RECORD_IT}")
         from wise_pytest.cassettes.stale import explain_difference
 
         difference = explain_difference(
             recording.exchange, method=request.method, url=request.url, body=request.body
         )
-        raise StaleRecording(
-            f"{_named(self.cell)} was recorded for another request ({difference}); "
-            "record it again with --record-mode=rewrite"
-        )
+        raise StaleRecording(f"this cell was recorded for another request ({difference}); {RECORD_IT}")
 
     def _circumstances(self, response: Response) -> tuple[str, int, float]:
         """When the answer was given, after how many tries, in how many seconds."""
@@ -198,7 +195,3 @@ class CellRun:
                     latency_s=latency_s,
                 )
             )
-
-
-def _named(cell: Cell) -> str:
-    return f"{cell.model}, {cell.panel}, {cell.item}, {cell.form}, repetition {cell.repetition}"

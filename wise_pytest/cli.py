@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
-from wise_pytest.errors import ConfigError
+from wise_pytest.errors import ConfigError, OptionError
 from wise_pytest.options import GATE_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
     from wise_pytest.audit.rows import Flip
+    from wise_pytest.records import Row
 
 EXIT_GATE = 1
 EXIT_USAGE = 2
@@ -55,10 +56,14 @@ def _parser() -> argparse.ArgumentParser:
         "--rescore", action="store_true", help="verify every text again, and report verdicts that change"
     )
     helps = {option.name: option for option in OPTIONS}
-    for name in ("exclude", "report"):
-        audit.add_argument(
-            f"--{name}", action="append", default=[], metavar=helps[name].metavar, help=helps[name].help
-        )
+    audit.add_argument("--exclude", action="append", default=[], metavar="MODEL", help=helps["exclude"].help)
+    audit.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="KIND[:PATH]",
+        help="markdown, json or csv, into DIR or to PATH, repeatable (default: all into DIR)",
+    )
     for name in GATE_OPTIONS:
         audit.add_argument(f"--{name}", metavar=helps[name].metavar, help=helps[name].help)
     audit.set_defaults(run=_audit)
@@ -70,7 +75,8 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.document import dump, to_document
     from wise_pytest.audit.gate import evaluate_gate
     from wise_pytest.audit.rows import read_rows, rescore
-    from wise_pytest.report.kinds import DEFAULT_NAMES, ReportKind, parse_report_option
+    from wise_pytest.manifest import read_plans
+    from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
     from wise_pytest.settings import thresholds
@@ -83,23 +89,32 @@ def _audit(parsed: argparse.Namespace) -> int:
     if parsed.rescore:
         rescored = rescore(rows)
         rows, flips = list(rescored.rows), tuple(rescored.flips)
-    audit = build_audit(rows, exclude=exclude, provenance={"wise_pytest": __version__})
-    gate = evaluate_gate(audit, limits)
+    planned = read_plans(parsed.rows)
+    partial = _partial(rows, planned)
+    audit = build_audit(
+        rows, exclude=exclude, planned=planned, provenance={"wise_pytest": __version__, "partial": partial}
+    )
+    gate = evaluate_gate(audit, limits, partial=partial)
     document = to_document(audit, gate)
-    written: list[Path] = []
+    text = dump(document)
+    places = [kind for kind in kinds if kind.path is not None]
     if parsed.out is not None:
-        text = dump(document)
-        places = [
-            *(ReportKind(name) for name in DEFAULT_NAMES),
-            *(kind for kind in kinds if kind.path is not None),
-        ]
-        written = write_report(document, parsed.out, places, json_text=text)
-    elif kinds:
-        written = write_report(document, Path.cwd(), kinds)
+        places = [*kinds_of_a_run(kinds), *places]
+    elif len(places) < len(kinds):
+        raise OptionError("--report KIND needs a place: write --report KIND:PATH, or give --out DIR")
+    written = write_report(document, parsed.out or Path.cwd(), places, json_text=text)
     width = shutil.get_terminal_size().columns
     _print((line.text for line in summary_lines(document, width=width, report_paths=written)), sys.stdout)
     _print(_flip_lines(flips), sys.stdout)
     return 0 if gate.status == "pass" else EXIT_GATE
+
+
+def _partial(rows: Sequence[Row], planned: Mapping[tuple[str, str], int]) -> str | None:
+    """Why the runs are incomplete; ``None`` where they are whole, or no plan is known."""
+    from wise_pytest.manifest import partial_reason
+
+    n_rows = sum((row.panel, row.model) in planned for row in rows)
+    return partial_reason(n_rows, sum(planned.values())) if planned else None
 
 
 def _flip_lines(flips: Sequence[Flip]) -> list[str]:

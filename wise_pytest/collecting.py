@@ -29,7 +29,7 @@ from wise_pytest.xdist import (
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from wise_pytest.session import Collector, Outcome
+    from wise_pytest.collector import Collector, Outcome
     from wise_pytest.xdist import RunIdentity
 
 REPORTED = ("passed", "failed", "skipped")

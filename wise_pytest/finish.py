@@ -6,8 +6,6 @@ machine) goes into the manifest, so that equal rows give an equal ``audit.json``
 
 from __future__ import annotations
 
-import dataclasses
-import json
 import os
 import shutil
 from collections import Counter
@@ -17,20 +15,23 @@ from wise_pytest import __version__
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.collector import Outcome
 from wise_pytest.files import write_whole
-from wise_pytest.report.kinds import DEFAULT_NAMES, ReportKind
+from wise_pytest.manifest import partial_reason, write_manifest
+from wise_pytest.report.kinds import kinds_of_a_run
 from wise_pytest.report.terminal import Line, summary_lines
 from wise_pytest.report.writer import append_step_summary, write_report
-from wise_pytest.session import LATEST, MANIFEST, MANIFEST_SCHEMA, Outcome, describe_machine, utc_now
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from wise_pytest.records import Row
+    from wise_pytest.report.kinds import ReportKind
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan, RunIdentity
 
+LATEST = "latest"
 MAX_REASONS = 20
 """Different reasons of technical errors that the audit lists; all are in the rows."""
 
@@ -65,7 +66,7 @@ def finish_run(
         If a report cannot be written.
     """
     expected = plan.expected()
-    partial = _partial(len(rows), sum(expected.values()))
+    partial = partial_reason(len(rows), sum(expected.values()))
     audit = build_audit(
         rows,
         exclude=settings.exclude,
@@ -80,24 +81,17 @@ def finish_run(
     )
     document = to_document(audit, gate)
     text = dump(document)
-    kept = _kinds(settings.reports)
-    written = write_report(document, folder, kept, json_text=text)
+    written = write_report(document, folder, kinds_of_a_run(settings.reports), json_text=text)
     if partial is None:
         _point_latest(folder)
     notes = [problem, *_write_copies(document, text, settings.reports, folder, partial=partial)]
     notes.append(append_step_summary(environ, _markdown(document)))
-    _write_manifest(
-        settings, identity, folder, gate_status=gate.status, exit_status=exit_status, n_rows=len(rows)
-    )
+    outcome = {"n_rows": len(rows), "gate": gate.status, "exit_status_of_tests": exit_status}
+    write_manifest(folder, settings, identity, plan, outcome=outcome)
     width = shutil.get_terminal_size().columns
     lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
     lines += [Line(note, "yellow") for note in notes if note]
     return Outcome(lines=tuple(lines), passed=gate.status == "pass" and problem is None)
-
-
-def _partial(n_rows: int, n_planned: int) -> str | None:
-    """Why the run is incomplete, for people; ``None`` for a complete one."""
-    return None if 0 < n_planned <= n_rows else f"partial: {n_rows} of {n_planned} cells"
 
 
 def _provenance(settings: Settings, plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
@@ -119,18 +113,12 @@ def _provenance(settings: Settings, plan: Plan, rows: Iterable[Row], partial: st
             }
             for selected in settings.models
         },
-        "panels": dict(sorted(plan.panels.items())),
+        "panels": {name: panel.digest for name, panel in sorted(plan.panels.items())},
         "not_recorded": [{"panel": panel, "model": model} for panel, model in sorted(set(plan.not_recorded))],
         "partial": partial,
         "errors": [{"reason": reason, "n": count} for reason, count in most_common],
         "served_model_differs": dict(sorted(served.items())),
     }
-
-
-def _kinds(asked: Sequence[ReportKind]) -> list[ReportKind]:
-    """What goes into the run's own folder: what was asked for, and always the JSON."""
-    names = {kind.kind for kind in asked} | {"json"} if asked else set(DEFAULT_NAMES)
-    return [ReportKind(name) for name in DEFAULT_NAMES if name in names]
 
 
 def _write_copies(
@@ -169,56 +157,6 @@ def _point_latest(folder: Path) -> None:
         if latest.is_symlink():
             return
         write_whole(latest, folder.name + "\n")
-
-
-def _write_manifest(
-    settings: Settings,
-    identity: RunIdentity,
-    folder: Path,
-    *,
-    gate_status: str,
-    exit_status: int,
-    n_rows: int,
-) -> None:
-    """Keep what is needed to know later how this run was made."""
-    manifest = {
-        "schema": MANIFEST_SCHEMA,
-        "run": identity.run,
-        "started_at": identity.started_at,
-        "finished_at": utc_now(),
-        "record_mode": settings.record_mode,
-        "disable_recording": settings.disable_recording,
-        "software": describe_machine(),
-        "servers": dict(identity.servers),
-        "models": [
-            {
-                "name": selected.endpoint.name,
-                "provider": selected.endpoint.provider,
-                "protocol": selected.endpoint.protocol,
-                "api_model": selected.endpoint.api_model,
-                "base_url": selected.endpoint.base_url,
-                "weights": dict(selected.endpoint.weights or {}),
-            }
-            for selected in settings.models
-        ],
-        "selection": {
-            "panels": settings.panels,
-            "forms": settings.forms,
-            "items": settings.items,
-            "repetitions": settings.repetitions,
-            "exclude": settings.exclude,
-        },
-        "thresholds": {
-            limit.name: None if value is None else str(value)
-            for limit in dataclasses.fields(settings.thresholds)
-            for value in [getattr(settings.thresholds, limit.name)]
-        },
-        "notes": dict(settings.notes),
-        "n_rows": n_rows,
-        "gate": gate_status,
-        "exit_status_of_tests": exit_status,
-    }
-    write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=True, indent=2) + "\n")
 
 
 def _shown(paths: Iterable[Path]) -> list[str]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard
 
@@ -221,6 +222,8 @@ _OPTIONAL_TEXT = (
     "reason",
 )
 _OPTIONAL_COUNTS = ("observed", "error", "attempts")
+_MAX_SHOWN = 200
+"""Characters of a faulty value that a message shows."""
 
 
 def build_row(cell: Cell, generation: Generation, verdict: Verdict | None, *, run: str) -> Row:
@@ -262,7 +265,7 @@ def build_row(cell: Cell, generation: Generation, verdict: Verdict | None, *, ru
 def _row_from_dict(record: Mapping[str, Any], *, where: str) -> Row:
     schema = record.get("schema", ROW_SCHEMA)
     if schema != ROW_SCHEMA:
-        raise RowsError(f"{where}: schema {schema!r} is not {ROW_SCHEMA!r}, the one this version reads")
+        raise RowsError(f"{where}: schema {_cut(schema)} is not {ROW_SCHEMA!r}, the one this version reads")
     values: dict[str, Any] = {}
     for name in _REQUIRED_TEXT:
         values[name] = _text(record, name, where=where, required=True)
@@ -303,15 +306,23 @@ def _count(record: Mapping[str, Any], name: str, *, where: str) -> int | None:
 
 def _seconds(record: Mapping[str, Any], *, where: str) -> float | None:
     value = record.get("latency_s")
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise RowsError(f"{where}: 'latency_s' must be a number or null, not {_shown(record, 'latency_s')}")
+    if value is None:
+        return None
+    # NaN compares as false; JSON can hold whole numbers that no float can.
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and -sys.float_info.max <= value <= sys.float_info.max:
+        return float(value)
+    raise RowsError(
+        f"{where}: 'latency_s' must be a finite number of seconds or null, not {_shown(record, 'latency_s')}"
+    )
 
 
 def _flags(record: Mapping[str, Any], *, where: str) -> tuple[str, ...]:
-    value = record.get("flags", [])
+    value = record.get("flags")
+    if value is None:
+        return ()
     if not isinstance(value, list) or not all(isinstance(flag, str) for flag in value):
-        raise RowsError(f"{where}: 'flags' must be a list of texts, not {_shown(record, 'flags')}")
+        raise RowsError(f"{where}: 'flags' must be a list of texts or null, not {_shown(record, 'flags')}")
     return tuple(value)
 
 
@@ -326,7 +337,7 @@ def _outcome(record: Mapping[str, Any], *, where: str) -> tuple[bool | None, Sta
         raise RowsError(f"{where}: 'compliant' is missing")
     status = record.get("status", "ok" if compliant is not None else "error")
     if status not in STATUSES:
-        raise RowsError(f"{where}: 'status' must be one of {', '.join(STATUSES)}, not {status!r}")
+        raise RowsError(f"{where}: 'status' must be one of {', '.join(STATUSES)}, not {_cut(status)}")
     if (status in SCORED_STATUSES) != (compliant is not None):
         raise RowsError(
             f"{where}: 'compliant' is {json.dumps(compliant)}, which contradicts the status {status!r}"
@@ -342,7 +353,7 @@ def _target(value: Any, *, where: str) -> Target | None:
     if isinstance(value, list) and len(value) == 2 and all(_is_int(part) for part in value):  # noqa: PLR2004
         return (value[0], value[1])
     expected = "a whole number, a text, two whole numbers or a list of texts"
-    raise RowsError(f"{where}: 'target' must be {expected}, not {value!r}")
+    raise RowsError(f"{where}: 'target' must be {expected}, not {_cut(value)}")
 
 
 def _usage(value: Any, *, where: str) -> Usage:
@@ -351,7 +362,7 @@ def _usage(value: Any, *, where: str) -> Usage:
     if not isinstance(value, dict) or any(
         value.get(name) is not None and not _is_int(value.get(name)) for name in _USAGE_FIELDS
     ):
-        raise RowsError(f"{where}: 'usage' must be an object of token counts, not {value!r}")
+        raise RowsError(f"{where}: 'usage' must be an object of token counts, not {_cut(value)}")
     return Usage(**{name: value.get(name) for name in _USAGE_FIELDS})
 
 
@@ -360,4 +371,10 @@ def _is_int(value: Any) -> TypeGuard[int]:
 
 
 def _shown(record: Mapping[str, Any], name: str) -> str:
-    return repr(record[name]) if name in record else "missing"
+    return _cut(record[name]) if name in record else "missing"
+
+
+def _cut(value: Any) -> str:
+    """A value for a message of one line, cut where it is long."""
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from wise_pytest.collecting import CollectorHooks
+from wise_pytest.collector import Collector, check_writable
 from wise_pytest.errors import ConfigError, OptionError, WiseError
 from wise_pytest.naming import slug
 from wise_pytest.panels.cells import cell_id
 from wise_pytest.plugin import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.records import Cell
-from wise_pytest.session import Collector, Session, check_writable, start_run
+from wise_pytest.session import Session, start_run
 from wise_pytest.settings import read_settings
 from wise_pytest.xdist import (
     CELL,
@@ -64,7 +65,11 @@ def configure(config: pytest.Config) -> None:
         settings = read_settings(config)
         if settings is None:
             return
-        identity = shared_identity(config) if is_worker(config) else start_run(settings)
+        identity = (
+            shared_identity(config)
+            if is_worker(config)
+            else start_run(settings, live=not config.option.collectonly)
+        )
         session = Session(settings, identity, writer=worker_name(config))
         collector = None
         if not is_worker(config):
@@ -130,7 +135,7 @@ class RunningHooks:
             values += cells
             ids += [cell_id(cell) for cell in cells]
             if not cells:
-                reason = f"{panel_id}, {model}: not recorded; record with --record-mode=once"
+                reason = f"{panel_id}, {model}: not recorded; record it with --record-mode=new_episodes"
                 values.append(pytest.param(None, marks=pytest.mark.skip(reason=reason)))
                 ids.append(f"{slug(panel_id)}-{slug(model)}-not-recorded")
         if not values:

@@ -1,30 +1,24 @@
-"""What one process of a pytest session knows and collects.
+"""What a process that runs tests knows: which cells there are, and what running one takes.
 
-Every process has a ``Session``: it plans cells and runs them. The process that
-the user started also has a ``Collector``: it keeps the journal of rows and,
-when the session ends, audits them, judges the gate and writes the reports.
-The hooks in ``plugin`` call these and hold no logic of their own.
+Every process of a session has one ``Session``, xdist's workers included. The
+hooks in ``running`` call it and hold no logic of their own.
 """
 
 from __future__ import annotations
 
-import platform
 import secrets
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
-from wise_pytest.errors import OptionError, ReportError
+from wise_pytest.errors import OptionError
+from wise_pytest.manifest import utc_now
 from wise_pytest.records import Generation, build_row
-from wise_pytest.xdist import Plan, RunIdentity, decode_row
+from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Iterator, Mapping, Sequence
-    from pathlib import Path
-    from typing import TextIO
 
     from wise_pytest.asking import CellRun
     from wise_pytest.cassettes.store import CassetteStore
@@ -32,14 +26,8 @@ if TYPE_CHECKING:
     from wise_pytest.endpoints.model import Endpoint
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Cell, CellKey, Row
-    from wise_pytest.report.terminal import Line
     from wise_pytest.settings import Settings
     from wise_pytest.transport.client import Client
-
-JOURNAL = "generations.jsonl"
-MANIFEST = "manifest.json"
-MANIFEST_SCHEMA = "wise.manifest/1"
-LATEST = "latest"
 
 
 def new_run_id() -> str:
@@ -48,13 +36,13 @@ def new_run_id() -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
-def utc_now() -> str:
-    """The time, ISO 8601 in UTC, to the second."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+def start_run(settings: Settings, *, live: bool) -> RunIdentity:
+    """Name a new run; if it is to record, ask local servers what they are.
 
-
-def start_run(settings: Settings) -> RunIdentity:
-    """Name a new run; before recording, ask local servers what they are.
+    Parameters
+    ----------
+    live
+        Whether tests will run; a session that only collects asks nobody.
 
     Raises
     ------
@@ -62,7 +50,7 @@ def start_run(settings: Settings) -> RunIdentity:
         If a server serves other models than a bundled one that is to be recorded.
     """
     servers: dict[str, Any] = {}
-    if settings.records:
+    if live and settings.records:
         from wise_pytest.transport.introspect import describe_servers
 
         servers = describe_servers([selected.endpoint for selected in settings.models])
@@ -167,7 +155,12 @@ class Session:
             self._need_key(endpoint, panel_id, cells)
             if cells:
                 self.plan.planned[panel_id, name] = len(cells)
-                self.plan.panels[panel_id] = manifest_digest(panel)
+                self.plan.panels[panel_id] = PlannedPanel(
+                    digest=manifest_digest(panel),
+                    forms=tuple(dict.fromkeys(cell.form for cell in cells)),
+                    items=tuple(dict.fromkeys(cell.item for cell in cells)),
+                    repetitions=max(cell.repetition for cell in cells),
+                )
                 planned.append((name, cells))
         return planned
 
@@ -285,135 +278,3 @@ class Session:
             "server": self.identity.servers.get(endpoint.name),
             "notes": dict(self.settings.notes),
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a finished session says."""
-
-    lines: tuple[Line, ...]
-    passed: bool
-    """Whether the exit status may stay 0."""
-
-
-class Collector:
-    """Keeps the rows of a run as they arrive, and turns them into its reports."""
-
-    def __init__(self, settings: Settings, identity: RunIdentity) -> None:
-        self._settings = settings
-        self._identity = identity
-        self._plan = Plan()
-        self._rows: dict[CellKey, Row] = {}
-        self._running: dict[str, Cell] = {}
-        self._expected: tuple[str, Row | None] = ("", None)
-        self._journal: TextIO | None = None
-        self._journal_problem: str | None = None
-
-    @property
-    def folder(self) -> Path:
-        """Where this run's files are."""
-        return self._settings.out / self._identity.run
-
-    def take_plan(self, plan: Plan) -> None:
-        """Learn what was collected; every worker says the same."""
-        self._plan = plan
-
-    def started(self, node_id: str, cell: Cell) -> None:
-        """Remember what a worker is about to run, should it not survive."""
-        self._running[node_id] = cell
-
-    def crashed(self, node_id: str) -> Row | None:
-        """Keep the cell whose worker has ended as a technical error; ``None`` if it was no cell."""
-        cell = self._running.pop(node_id, None)
-        if cell is None:
-            return None
-        generation = Generation(status="error", text=None, reason="the worker process ended during this test")
-        row = build_row(cell, generation, None, run=self._identity.run)
-        self._take(row, row.to_json())
-        return row
-
-    def expect(self, line: str, row: Row) -> None:
-        """Learn what a line says that this very process is about to report, so that it is not read back."""
-        self._expected = (line, row)
-
-    def take_line(self, line: str, node_id: str) -> None:
-        """Keep the row that a test's report carries."""
-        expected, row = self._expected
-        self._running.pop(node_id, None)
-        self._take(decode_row(line) if row is None or line is not expected else row, line)
-
-    def _take(self, row: Row, line: str) -> None:
-        """Keep a row, in memory and at the end of the journal; the first of a cell stays."""
-        if row.key in self._rows:
-            return
-        self._rows[row.key] = row
-        if self._journal_problem is not None:
-            return
-        try:
-            if self._journal is None:
-                self.folder.mkdir(parents=True, exist_ok=True)
-                self._journal = (self.folder / JOURNAL).open("x", encoding="ascii", newline="\n")
-            self._journal.write(line + "\n")
-            self._journal.flush()
-        except OSError as error:
-            # The run goes on: its rows are in memory, and its recordings are kept elsewhere.
-            self._journal_problem = f"{self.folder / JOURNAL}: {error.strerror or error}"
-
-    def finish(self, *, exit_status: int, environ: os._Environ[str] | Mapping[str, str]) -> Outcome | None:
-        """Audit, judge and report; ``None`` where no panel was collected."""
-        if self._journal is not None:
-            self._journal.close()
-        if not self._plan.planned and not self._plan.not_recorded:
-            return None
-        from wise_pytest.finish import finish_run
-
-        return finish_run(
-            settings=self._settings,
-            identity=self._identity,
-            plan=self._plan,
-            rows=list(self._rows.values()),
-            folder=self.folder,
-            problem=self._journal_problem,
-            exit_status=exit_status,
-            environ=environ,
-        )
-
-
-def check_writable(out: Path) -> None:
-    """Make sure that reports can be written before anything is paid for.
-
-    Raises
-    ------
-    ReportError
-        If a file cannot be made in ``out``.
-    """
-    existing = next(path for path in (out, *out.parents) if path.exists())
-    probe = out / f".probe-{secrets.token_hex(4)}"
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        probe.touch()
-        probe.unlink()
-    except OSError as error:
-        raise ReportError(
-            f"{out}: reports cannot be written there: {error.strerror or error}; "
-            "choose another folder with --wise-out DIR"
-        ) from error
-    finally:
-        # Leave nothing behind in a session that runs no panel.
-        for path in (out, *out.parents):
-            if path == existing or not path.is_dir() or any(path.iterdir()):
-                break
-            path.rmdir()
-
-
-def describe_machine() -> dict[str, str]:
-    """The software that ran the session, for its manifest."""
-    return {
-        "wise-pytest": __version__,
-        "python": platform.python_version(),
-        "platform": platform.platform(),
-        **{
-            name: version(name)
-            for name in ("pytest", "pytest-recording", "vcrpy", "httpx", "pandas", "numpy")
-        },
-    }

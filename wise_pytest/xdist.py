@@ -46,6 +46,17 @@ class RunIdentity:
     """What local servers say of themselves, by model; empty unless the run records."""
 
 
+@dataclass(frozen=True, slots=True)
+class PlannedPanel:
+    """The grid that a run has planned for a panel, the same for each model."""
+
+    digest: str
+    """Over the panel's items, forms and verifier."""
+    forms: tuple[str, ...]
+    items: tuple[str, ...]
+    repetitions: int
+
+
 @dataclass(slots=True)
 class Plan:
     """What was collected: the denominators of coverage, and what was left out."""
@@ -56,8 +67,7 @@ class Plan:
     """Cells by (panel, model) that are left to run."""
     not_recorded: list[tuple[str, str]] = field(default_factory=list)
     """(panel, model) without any recording, in a session that only replays."""
-    panels: dict[str, str] = field(default_factory=dict)
-    """Digest of items and forms by panel."""
+    panels: dict[str, PlannedPanel] = field(default_factory=dict)
 
     def expected(self) -> dict[tuple[str, str], int]:
         """The cells that this run answers for.
@@ -99,7 +109,7 @@ def encode_plan(plan: Plan) -> str:
         {
             "planned": [[*pair, count, plan.selected.get(pair, 0)] for pair, count in plan.planned.items()],
             "not_recorded": plan.not_recorded,
-            "panels": plan.panels,
+            "panels": {name: dataclasses.asdict(panel) for name, panel in plan.panels.items()},
         }
     )
 
@@ -111,7 +121,15 @@ def decode_plan(text: str) -> Plan:
         planned={(panel, model): count for panel, model, count, _ in record["planned"]},
         selected={(panel, model): count for panel, model, _, count in record["planned"]},
         not_recorded=[(panel, model) for panel, model in record["not_recorded"]],
-        panels=record["panels"],
+        panels={
+            name: PlannedPanel(
+                digest=panel["digest"],
+                forms=tuple(panel["forms"]),
+                items=tuple(panel["items"]),
+                repetitions=panel["repetitions"],
+            )
+            for name, panel in record["panels"].items()
+        },
     )
 
 

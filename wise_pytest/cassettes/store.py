@@ -8,7 +8,6 @@ when the run ends, or at the start of the next one if it was killed.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.cassettes.pack import (
@@ -16,11 +15,13 @@ from wise_pytest.cassettes.pack import (
     Recording,
     decode_line,
     part_header,
+    read_identity,
     read_pack,
     read_part,
     write_pack,
 )
 from wise_pytest.errors import CassetteError, OptionError
+from wise_pytest.files import write_whole
 from wise_pytest.naming import slug
 
 if TYPE_CHECKING:
@@ -120,7 +121,11 @@ class CassetteStore:
 
     def path(self, panel: str, model: str) -> Path:
         """Where the pack of a model in a panel is, whether or not it exists."""
-        return self.root / slug(panel) / (slug(model) + PACK_SUFFIX)
+        name = slug(model)
+        if (name + PACK_SUFFIX).endswith(PART_SUFFIX):
+            # "m.part" would be taken for a part. No slug holds a "+", so this is no other model's name.
+            name += "+"
+        return self.root / slug(panel) / (name + PACK_SUFFIX)
 
     def pack(self, panel: str, model: str) -> Pack:
         """The recordings of a model in a panel; empty where there are none.
@@ -163,6 +168,7 @@ class RecordingLock:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
+            _ignore_passing_files(self.root)
         except Timeout:
             raise OptionError(
                 f"{self.root}: another run is recording into this folder; wait for it to end"
@@ -190,38 +196,46 @@ class RecordingLock:
                 self._lock.release()
 
 
+def _ignore_passing_files(root: Path) -> None:
+    """Keep the lock and unpacked parts out of the user's version control, unless they have a say there."""
+    ignore = root / ".gitignore"
+    if not ignore.exists():
+        write_whole(ignore, f"{LOCK_NAME}\n*{PART_SUFFIX}\n", error=CassetteError)
+
+
 def pack_parts(root: Path) -> None:
     """Merge every part below ``root`` into its pack, then delete the part.
 
     A kill in between loses nothing: parts are deleted only after the pack that
     holds their recordings is in place, and merging them again changes nothing.
     """
-    groups: dict[Path, Path] = {}
+    groups: dict[Path, list[Path]] = {}
     for part in sorted(root.glob(f"*/*{PART_SUFFIX}")):
-        stem = part.name.removesuffix(PART_SUFFIX).rpartition(".")[0]
-        groups.setdefault(part.with_name(stem + PACK_SUFFIX), part)
-    for path, first_part in groups.items():
-        identity = _identity(first_part)
-        if identity is None:
-            # Killed while its header was being written: nothing is in it.
-            first_part.unlink()
-            continue
-        panel, model = identity
-        contents, parts = _read_all(path, panel=panel, model=model)
-        if contents.lines:
-            write_pack(path, panel=panel, model=model, lines=contents.lines, sessions=contents.sessions)
-        for part, _ in parts:
+        groups.setdefault(pack_of(part), []).append(part)
+    for path, parts in groups.items():
+        # A part whose header is cut was left by a kill or a full disk, and nothing is in it.
+        identity = next(filter(None, map(read_identity, parts)), None)
+        if identity is not None:
+            panel, model = identity
+            contents, _ = _read_all(path, panel=panel, model=model)
+            if contents.lines:
+                write_pack(path, panel=panel, model=model, lines=contents.lines, sessions=contents.sessions)
+        for part in parts:
             part.unlink()
+
+
+def pack_of(part: Path) -> Path:
+    """The pack that a part belongs to."""
+    return part.with_name(part.name.removesuffix(PART_SUFFIX).rpartition(".")[0] + PACK_SUFFIX)
 
 
 def _read_all(path: Path, *, panel: str, model: str) -> tuple[Contents, list[tuple[Path, Contents]]]:
     """A pack with its parts laid over it, the newer recording of a cell winning; and the parts."""
     contents = read_pack(path, panel=panel, model=model) if path.exists() else Contents({}, ())
-    stem = path.name.removesuffix(PACK_SUFFIX)
     parts = [
         (part, read_part(part, panel=panel, model=model))
         for part in sorted(path.parent.glob(f"*{PART_SUFFIX}"))
-        if part.name.removesuffix(PART_SUFFIX).rpartition(".")[0] == stem
+        if pack_of(part) == path
     ]
     if not parts:
         return contents, parts
@@ -237,18 +251,6 @@ def _read_all(path: Path, *, panel: str, model: str) -> tuple[Contents, list[tup
 
 def _recorded_at(line: bytes, path: Path) -> str:
     return decode_line(line, where=str(path)).recorded_at
-
-
-def _identity(part: Path) -> tuple[str, str] | None:
-    """The panel and model that a part's header names; ``None`` where the header is cut."""
-    first, line_break, _ = part.read_bytes().partition(b"\n")
-    if not line_break:
-        return None
-    try:
-        header = json.loads(first)
-        return str(header["panel"]), str(header["model"])
-    except (ValueError, KeyError, TypeError) as error:
-        raise CassetteError(f"{part}: its first line is no cassette header; delete the file") from error
 
 
 def _write_fully(stream: BinaryIO, content: bytes) -> None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from vcr.errors import CannotOverwriteExistingCassetteException
 from vcr.persisters.filesystem import CassetteNotFoundError
 from vcr.request import Request
 
@@ -58,6 +57,14 @@ class RecordedReply(dict[str, Any]):
         return self
 
 
+class NoRecording(Exception):  # noqa: N818 - what was found, for the cell to put into words
+    """Nothing fits the request, and nothing may be recorded.
+
+    VCR.py's own exception compares the request with the whole cassette before
+    anybody has asked for the difference.
+    """
+
+
 class RecordedFront(Front):
     """What VCR.py puts in the place of the client's front: replay, or go live and record."""
 
@@ -69,7 +76,7 @@ class RecordedFront(Front):
 
         Raises
         ------
-        CannotOverwriteExistingCassetteException
+        NoRecording
             If there is no recording of this very request, and none may be made.
         """
         cassette = self.cassette
@@ -77,7 +84,7 @@ class RecordedFront(Front):
         if cassette.can_play_response_for(asked):
             return _replayed(cassette.play_response(asked))
         if cassette.write_protected:
-            raise CannotOverwriteExistingCassetteException(cassette=cassette, failed_request=asked)
+            raise NoRecording
         response = live(request)
         cassette.append(asked, _recordable(response))
         return response

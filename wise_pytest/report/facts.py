@@ -40,7 +40,7 @@ def gate_verdict(document: Document) -> GateVerdict:
     checks = listed(gate, "checks")
     status = gate.get("status")
     if status == "pass":
-        return GateVerdict("pass", "PASS")
+        return GateVerdict("pass", f"PASS{_what_passed(checks)}")
     if status == "fail":
         n_failed = len(_with_status(checks, "fail"))
         if n_failed:
@@ -148,6 +148,14 @@ def _error_reason(entry: Any) -> str:
         return words(entry)
     n = number(entry.get("n"))
     return words(entry.get("reason")) if n is None else f"{n} × {words(entry.get('reason'))}"
+
+
+def _what_passed(checks: list[Any]) -> str:
+    """How many checks of what: a pass says no more than was asked."""
+    metrics = dict.fromkeys(words(mapping(check).get("metric")) for check in checks)
+    labels = [METRICS[name].label if name in METRICS else name for name in metrics]
+    noun = "check" if len(checks) == 1 else "checks"
+    return f": {len(checks)} {noun} ({', '.join(labels)})" if checks else ""
 
 
 def _why_not_evaluated(gate: Mapping[str, Any], checks: list[Any]) -> str:

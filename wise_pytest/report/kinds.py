@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from wise_pytest.errors import OptionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
 DEFAULT_NAMES: Mapping[str, str] = {"markdown": "audit.md", "json": "audit.json", "csv": "tables"}
 """Each kind, and where in a run's folder it goes; ``csv`` is a folder of tables."""
@@ -30,6 +30,12 @@ class ReportKind:
     def target(self, directory: Path) -> Path:
         """Where this report goes for a run that is kept in ``directory``."""
         return directory / DEFAULT_NAMES[self.kind] if self.path is None else self.path
+
+
+def kinds_of_a_run(asked: Iterable[ReportKind]) -> list[ReportKind]:
+    """What goes into a run's own folder: every kind, or those asked for and always the JSON."""
+    names = {kind.kind for kind in asked}
+    return [ReportKind(name) for name in DEFAULT_NAMES if not names or name in names or name == "json"]
 
 
 def parse_report_option(text: str) -> ReportKind:

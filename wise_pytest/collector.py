@@ -1,0 +1,151 @@
+"""What the process that the user started collects: the rows of a run, and their end.
+
+One ``Collector`` keeps the journal of rows as they arrive, from this process or
+from workers, and hands them over when the session ends. The hooks in
+``collecting`` call it.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wise_pytest.errors import ReportError
+from wise_pytest.files import reason_of
+from wise_pytest.manifest import write_manifest
+from wise_pytest.records import Generation, build_row
+from wise_pytest.xdist import Plan, decode_row
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+    from pathlib import Path
+    from typing import TextIO
+
+    from wise_pytest.records import Cell, CellKey, Row
+    from wise_pytest.report.terminal import Line
+    from wise_pytest.settings import Settings
+    from wise_pytest.xdist import RunIdentity
+
+JOURNAL = "generations.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a finished session says."""
+
+    lines: tuple[Line, ...]
+    passed: bool
+    """Whether the exit status may stay 0."""
+
+
+class Collector:
+    """Keeps the rows of a run as they arrive, and turns them into its reports."""
+
+    def __init__(self, settings: Settings, identity: RunIdentity) -> None:
+        self._settings = settings
+        self._identity = identity
+        self._plan = Plan()
+        self._rows: dict[CellKey, Row] = {}
+        self._running: dict[str, Cell] = {}
+        self._expected: tuple[str, Row | None] = ("", None)
+        self._journal: TextIO | None = None
+        self._journal_problem: str | None = None
+
+    @property
+    def folder(self) -> Path:
+        """Where this run's files are."""
+        return self._settings.out / self._identity.run
+
+    def take_plan(self, plan: Plan) -> None:
+        """Learn what was collected; every worker says the same."""
+        self._plan = plan
+
+    def started(self, node_id: str, cell: Cell) -> None:
+        """Remember what a worker is about to run, should it not survive."""
+        self._running[node_id] = cell
+
+    def crashed(self, node_id: str) -> Row | None:
+        """Keep the cell whose worker has ended as a technical error; ``None`` if it was no cell."""
+        cell = self._running.pop(node_id, None)
+        if cell is None:
+            return None
+        generation = Generation(status="error", text=None, reason="the worker process ended during this test")
+        row = build_row(cell, generation, None, run=self._identity.run)
+        self._take(row, row.to_json())
+        return row
+
+    def expect(self, line: str, row: Row) -> None:
+        """Learn what a line says that this very process is about to report, so that it is not read back."""
+        self._expected = (line, row)
+
+    def take_line(self, line: str, node_id: str) -> None:
+        """Keep the row that a test's report carries."""
+        expected, row = self._expected
+        self._running.pop(node_id, None)
+        self._take(decode_row(line) if row is None or line is not expected else row, line)
+
+    def _take(self, row: Row, line: str) -> None:
+        """Keep a row, in memory and at the end of the journal; the first of a cell stays."""
+        if row.key in self._rows:
+            return
+        self._rows[row.key] = row
+        if self._journal_problem is not None:
+            return
+        try:
+            if self._journal is None:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                self._journal = (self.folder / JOURNAL).open("x", encoding="ascii", newline="\n")
+                write_manifest(self.folder, self._settings, self._identity, self._plan, outcome=None)
+            self._journal.write(line + "\n")
+            self._journal.flush()
+        except (OSError, ReportError) as error:
+            # The run goes on: its rows are in memory, and its recordings are kept elsewhere.
+            self._journal_problem = f"{self.folder}: rows are not kept: {reason_of(error)}"
+
+    def finish(self, *, exit_status: int, environ: os._Environ[str] | Mapping[str, str]) -> Outcome | None:
+        """Audit, judge and report; ``None`` where no panel was collected."""
+        if self._journal is not None:
+            self._journal.close()
+        if not self._plan.planned and not self._plan.not_recorded:
+            return None
+        from wise_pytest.finish import finish_run
+
+        return finish_run(
+            settings=self._settings,
+            identity=self._identity,
+            plan=self._plan,
+            rows=list(self._rows.values()),
+            folder=self.folder,
+            problem=self._journal_problem,
+            exit_status=exit_status,
+            environ=environ,
+        )
+
+
+def check_writable(out: Path) -> None:
+    """Make sure that reports can be written before anything is paid for.
+
+    Raises
+    ------
+    ReportError
+        If a file cannot be made in ``out``.
+    """
+    existing = next(path for path in (out, *out.parents) if path.exists())
+    probe = out / f".probe-{secrets.token_hex(4)}"
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ReportError(
+            f"{out}: reports cannot be written there: {error.strerror or error}; "
+            "choose another folder with --wise-out DIR"
+        ) from error
+    finally:
+        # Leave nothing behind in a session that runs no panel.
+        for path in (out, *out.parents):
+            if path == existing or not path.is_dir() or any(path.iterdir()):
+                break
+            path.rmdir()
