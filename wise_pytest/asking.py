@@ -5,10 +5,10 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError, WiseError
+from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError
+from wise_pytest.manifest import utc_now
 from wise_pytest.records import SCORED_STATUSES, Generation, build_row
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wise_pytest.panels.model import Decoding
     from wise_pytest.records import Cell, Row, Verdict
     from wise_pytest.transport.client import Client, Response
-
 
 RECORD_IT = "record what is missing or stale with --record-mode=new_episodes"
 
@@ -83,7 +82,11 @@ class CellRun:
         try:
             generation = self._ask()
         except TechnicalError as error:
-            self.fail(f"{type(error).__name__}: {error}")
+            reason = f"{type(error).__name__}: {error}"
+            self._keep(
+                Generation(status="error", text=None, reason=reason, request_digest=self._request_digest),
+                None,
+            )
             raise
         if generation.status == "error":
             self._keep(generation, None)
@@ -114,18 +117,8 @@ class CellRun:
             raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")
         return verdict
 
-    def fail(self, reason: str) -> Row:
-        """Keep this cell as a technical error; what is already kept stays."""
-        if self.row is None:
-            generation = Generation(
-                status="error", text=None, reason=reason, request_digest=self._request_digest
-            )
-            self._keep(generation, None)
-        if self.row is None:
-            raise WiseError("a row was built and is not there")
-        return self.row
-
     def _keep(self, generation: Generation, verdict: Verdict | None) -> None:
+        """Build the cell's row; one that is already kept stays."""
         if self.row is None:
             self.row = build_row(self.cell, generation, verdict, run=self._run)
 
@@ -178,9 +171,8 @@ class CellRun:
         recording = None if self._persister is None else self._persister.recording
         if not response.sent and recording is not None:
             return recording.recorded_at, recording.attempts, recording.latency_s
-        now = datetime.now(UTC).isoformat(timespec="milliseconds")
         # Rounded as a recording keeps it, so that a replay gives the same row.
-        return now.replace("+00:00", "Z"), response.attempts or 1, round(response.latency_s or 0.0, 6)
+        return utc_now("milliseconds"), response.attempts or 1, round(response.latency_s or 0.0, 6)
 
     def _stage(self, recorded_at: str, attempts: int, latency_s: float) -> None:
         from wise_pytest.cassettes.vcr import StagedRecording

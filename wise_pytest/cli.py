@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
 from wise_pytest.errors import ConfigError, OptionError
-from wise_pytest.options import GATE_OPTIONS, OPTIONS
+from wise_pytest.options import DEFAULT_CASSETTES, GATE_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
     from wise_pytest.audit.rows import Flip
+    from wise_pytest.cassettes.pack import RecordingKey
     from wise_pytest.records import Row
 
 EXIT_GATE = 1
@@ -67,6 +68,21 @@ def _parser() -> argparse.ArgumentParser:
     for name in GATE_OPTIONS:
         audit.add_argument(f"--{name}", metavar=helps[name].metavar, help=helps[name].help)
     audit.set_defaults(run=_audit)
+    cassettes = commands.add_parser("cassettes", help="see what is recorded")
+    actions = cassettes.add_subparsers(title="actions", required=True, metavar="ACTION")
+    listing = actions.add_parser(
+        "list",
+        help="list recordings: missing, orphaned and unplayed ones",
+        description="List the recordings of each panel and model beside what the panel plans.",
+    )
+    listing.add_argument(
+        "--cassettes", type=Path, default=Path(DEFAULT_CASSETTES), metavar="DIR", help=helps["cassettes"].help
+    )
+    listing.add_argument(
+        "--rows", nargs="+", metavar="ROWS", help="rows of a run: say which recordings it has not played"
+    )
+    listing.add_argument("--cells", action="store_true", help="name every cell that is counted")
+    listing.set_defaults(run=_list_cassettes)
     return parser
 
 
@@ -107,6 +123,31 @@ def _audit(parsed: argparse.Namespace) -> int:
     _print((line.text for line in summary_lines(document, width=width, report_paths=written)), sys.stdout)
     _print(_flip_lines(flips), sys.stdout)
     return 0 if gate.status == "pass" else EXIT_GATE
+
+
+def _list_cassettes(parsed: argparse.Namespace) -> int:
+    from wise_pytest.audit.rows import read_rows
+    from wise_pytest.cassettes.inventory import take_inventory, unplayed
+    from wise_pytest.panels.loader import bundled_panels
+
+    if not parsed.cassettes.is_dir():
+        raise OptionError(f"{parsed.cassettes}: is no folder; name the folder of recordings with --cassettes DIR")
+    played: dict[tuple[str, str], list[RecordingKey]] = {}
+    for row in read_rows(parsed.rows or []):
+        played.setdefault((row.panel, row.model), []).append((row.item, row.form, row.repetition))
+    for pack in take_inventory(parsed.cassettes, bundled_panels()):
+        groups = {"missing": pack.missing, "orphaned": pack.orphaned}
+        if parsed.rows:
+            groups["unplayed"] = unplayed(pack.recorded, played.get((pack.panel, pack.model), []))
+        planned = "an unknown panel" if pack.n_planned is None else str(pack.n_planned)
+        counts = ", ".join(f"{len(keys)} {name}" for name, keys in groups.items())
+        _print([f"{pack.panel}, {pack.model}: {len(pack.recorded)} recorded of {planned}, {counts}"], sys.stdout)
+        if parsed.cells:
+            _print(
+                (f"  {name}: {item}, {form}, {repetition}" for name, keys in groups.items() for item, form, repetition in keys),
+                sys.stdout,
+            )
+    return 0
 
 
 def _partial(rows: Sequence[Row], planned: Mapping[tuple[str, str], int]) -> str | None:

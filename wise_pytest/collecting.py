@@ -29,7 +29,8 @@ from wise_pytest.xdist import (
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from wise_pytest.collector import Collector, Outcome
+    from wise_pytest.collector import Collector
+    from wise_pytest.finish import Outcome
     from wise_pytest.xdist import RunIdentity
 
 REPORTED = ("passed", "failed", "skipped")
@@ -101,15 +102,16 @@ class CollectorHooks:
         """Print the audit's short table and the gate's verdict; cap the list of technical errors."""
         errors = terminalreporter.stats.get("error", [])
         technical = [report for report in errors if getattr(report, OUTCOME, None) == "error"]
-        hidden = {id(report) for report in technical[MAX_ERRORS_SHOWN:]}
-        if hidden and config.get_verbosity() <= 0:
+        n_shown = MAX_ERRORS_SHOWN if config.get_verbosity() <= 0 else len(technical)
+        hidden = {id(report) for report in technical[n_shown:]}
+        if hidden:
             terminalreporter.stats["error"] = [report for report in errors if id(report) not in hidden]
         try:
             yield
         finally:
             if hidden:
                 terminalreporter.stats["error"] = errors
-        self._print(terminalreporter, n_hidden=len(hidden) if config.get_verbosity() <= 0 else 0)
+        self._print(terminalreporter, n_hidden=len(hidden))
 
     def _print(self, terminal: pytest.TerminalReporter, *, n_hidden: int) -> None:
         if n_hidden:

@@ -8,36 +8,23 @@ from workers, and hands them over when the session ends. The hooks in
 from __future__ import annotations
 
 import secrets
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import ReportError
 from wise_pytest.files import reason_of
 from wise_pytest.manifest import write_manifest
-from wise_pytest.records import Generation, build_row
+from wise_pytest.records import JOURNAL, error_row
 from wise_pytest.xdist import Plan, decode_row
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Mapping
     from pathlib import Path
     from typing import TextIO
 
+    from wise_pytest.finish import Outcome
     from wise_pytest.records import Cell, CellKey, Row
-    from wise_pytest.report.terminal import Line
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import RunIdentity
-
-JOURNAL = "generations.jsonl"
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What a finished session says."""
-
-    lines: tuple[Line, ...]
-    passed: bool
-    """Whether the exit status may stay 0."""
 
 
 class Collector:
@@ -71,8 +58,7 @@ class Collector:
         cell = self._running.pop(node_id, None)
         if cell is None:
             return None
-        generation = Generation(status="error", text=None, reason="the worker process ended during this test")
-        row = build_row(cell, generation, None, run=self._identity.run)
+        row = error_row(cell, "the worker process ended during this test", run=self._identity.run)
         self._take(row, row.to_json())
         return row
 
@@ -104,7 +90,7 @@ class Collector:
             # The run goes on: its rows are in memory, and its recordings are kept elsewhere.
             self._journal_problem = f"{self.folder}: rows are not kept: {reason_of(error)}"
 
-    def finish(self, *, exit_status: int, environ: os._Environ[str] | Mapping[str, str]) -> Outcome | None:
+    def finish(self, *, exit_status: int, environ: Mapping[str, str]) -> Outcome | None:
         """Audit, judge and report; ``None`` where no panel was collected."""
         if self._journal is not None:
             self._journal.close()

@@ -1,6 +1,6 @@
 """The end of a run: rows to audit, audit to verdict, verdict to files and a few lines.
 
-Called once by the collecting process. Everything volatile (times, versions,
+Called once, by the collector, in the process that the user started. Everything volatile (times, versions,
 machine) goes into the manifest, so that equal rows give an equal ``audit.json``.
 """
 
@@ -9,16 +9,17 @@ from __future__ import annotations
 import os
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.gate import evaluate_gate
-from wise_pytest.collector import Outcome
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import partial_reason, write_manifest
 from wise_pytest.report.kinds import kinds_of_a_run
+from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.terminal import Line, summary_lines
 from wise_pytest.report.writer import append_step_summary, write_report
 
@@ -34,6 +35,15 @@ if TYPE_CHECKING:
 LATEST = "latest"
 MAX_REASONS = 20
 """Different reasons of technical errors that the audit lists; all are in the rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a finished session says."""
+
+    lines: tuple[Line, ...]
+    passed: bool
+    """Whether the exit status may stay 0."""
 
 
 def finish_run(
@@ -85,7 +95,7 @@ def finish_run(
     if partial is None:
         _point_latest(folder)
     notes = [problem, *_write_copies(document, text, settings.reports, folder, partial=partial)]
-    notes.append(append_step_summary(environ, _markdown(document)))
+    notes.append(append_step_summary(environ, render_markdown(document)))
     outcome = {"n_rows": len(rows), "gate": gate.status, "exit_status_of_tests": exit_status}
     write_manifest(folder, settings, identity, plan, outcome=outcome)
     width = shutil.get_terminal_size().columns
@@ -135,12 +145,6 @@ def _write_copies(
         write_report(document, folder, [kind], json_text=text)
         notes.append(f"report: {kind.path}")
     return notes
-
-
-def _markdown(document: Mapping[str, Any]) -> str:
-    from wise_pytest.report.markdown import render_markdown
-
-    return render_markdown(document)
 
 
 def _point_latest(folder: Path) -> None:

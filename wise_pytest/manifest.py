@@ -13,7 +13,7 @@ import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from wise_pytest import __version__
 from wise_pytest.errors import RowsError
@@ -30,9 +30,9 @@ MANIFEST_SCHEMA = "wise.manifest/1"
 _DISTRIBUTIONS = ("pytest", "pytest-recording", "vcrpy", "httpx", "pandas", "numpy", "scipy")
 
 
-def utc_now() -> str:
-    """The time, ISO 8601 in UTC, to the second."""
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+def utc_now(precision: Literal["seconds", "milliseconds"] = "seconds") -> str:
+    """The time, ISO 8601 in UTC, ending in ``Z``."""
+    return datetime.now(UTC).isoformat(timespec=precision).replace("+00:00", "Z")
 
 
 def write_manifest(
@@ -82,9 +82,8 @@ def write_manifest(
         ],
         "exclude": settings.exclude,
         "thresholds": {
-            limit.name: None if value is None else str(value)
-            for limit in dataclasses.fields(settings.thresholds)
-            for value in [getattr(settings.thresholds, limit.name)]
+            name: None if value is None else str(value)
+            for name, value in dataclasses.asdict(settings.thresholds).items()
         },
         "notes": dict(settings.notes),
         "outcome": None if outcome is None else dict(outcome),

@@ -1,4 +1,4 @@
-"""The plugin's options: their declaration, and whether any was given.
+"""The plugin's options and other names that users know: their declaration, and whether any was given.
 
 ``OPTIONS`` is the only place where an option is declared; each gives a
 ``--wise-x-y`` flag and an ini value ``wise_x_y``. Imported at pytest's start in
@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 if TYPE_CHECKING:
     import pytest
 
+MARKER = "wise"
+FIXTURE = "wise"
+NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 ALIAS = "--model"
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
@@ -39,7 +42,7 @@ class Option(NamedTuple):
         return f"wise_{self.name.replace('-', '_')}"
 
 
-OPTIONS: tuple[Option, ...] = (
+_RUN: tuple[Option, ...] = (
     Option(
         "model",
         "list",
@@ -61,6 +64,8 @@ OPTIONS: tuple[Option, ...] = (
     Option("exclude", "list", "MODEL", "leave a model out of the primary results and the gate, repeatable"),
     Option("strict", "switch", "", "fail the test of every non-compliant generation"),
     Option("note", "list", "KEY=VALUE", "something to keep with the recordings of this run, repeatable"),
+)
+_GATE: tuple[Option, ...] = (
     Option("max-gap", "value", "POINTS", "gate: largest wording gap of a model, in percentage points"),
     Option("min-worst", "value", "POINTS", "gate: smallest worst-form compliance of a model"),
     Option("min-mean", "value", "POINTS", "gate: smallest mean compliance of a model"),
@@ -76,9 +81,9 @@ OPTIONS: tuple[Option, ...] = (
         "gate: smallest share of scored cells per model and panel (default: 95)",
     ),
 )
-
-
-GATE_OPTIONS = tuple(option.name for option in OPTIONS if option.help.startswith("gate: "))
+OPTIONS = (*_RUN, *_GATE)
+GATE_OPTIONS = tuple(option.name for option in _GATE)
+"""Names of the options that set a limit of the gate; ``wise audit`` takes them too."""
 
 
 def add_options(parser: pytest.Parser) -> None:

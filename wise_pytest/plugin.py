@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from wise_pytest.options import add_options, claim_alias, is_asked
+from wise_pytest.options import FIXTURE, MARKER, NO_MODEL, add_options, claim_alias, is_asked
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
     from wise_pytest.asking import CellRun
-
-MARKER = "wise"
-FIXTURE = "wise"
-NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 ROW_SCHEMA = "wise.row/1"
+JOURNAL = "generations.jsonl"
+"""What a run's folder calls its rows."""
 
 Status: TypeAlias = Literal["ok", "truncated", "refused", "blocked", "error"]
 STATUSES: tuple[Status, ...] = ("ok", "truncated", "refused", "blocked", "error")
@@ -260,6 +262,11 @@ def build_row(cell: Cell, generation: Generation, verdict: Verdict | None, *, ru
         verifier=cell.verifier,
         reason=generation.reason,
     )
+
+
+def error_row(cell: Cell, reason: str, *, run: str) -> Row:
+    """The row of a cell that ended without a usable reply."""
+    return build_row(cell, Generation(status="error", text=None, reason=reason), None, run=run)
 
 
 def _row_from_dict(record: Mapping[str, Any], *, where: str) -> Row:

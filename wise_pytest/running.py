@@ -6,6 +6,7 @@ The hooks are thin: what they decide is in ``Session``.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -14,8 +15,8 @@ from wise_pytest.collecting import CollectorHooks
 from wise_pytest.collector import Collector, check_writable
 from wise_pytest.errors import ConfigError, OptionError, WiseError
 from wise_pytest.naming import slug
+from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.panels.cells import cell_id
-from wise_pytest.plugin import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.records import Cell
 from wise_pytest.session import Session, start_run
 from wise_pytest.settings import read_settings
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
     from wise_pytest.asking import CellRun
-    from wise_pytest.cassettes.store import RecordingLock
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.records import Row
 
@@ -95,7 +95,8 @@ class RunningHooks:
         self._plan_sent = False
         self._problem: str | None = None
         """Why nothing can be run, found while collecting."""
-        self._lock: RecordingLock | None = None
+        self._held = ExitStack()
+        """The lock of the recordings' folder, once it is taken."""
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -106,16 +107,14 @@ class RunningHooks:
         from wise_pytest.cassettes.store import RecordingLock
 
         try:
-            self._lock = RecordingLock(settings.cassettes).__enter__()
+            self._held.enter_context(RecordingLock(settings.cassettes))
         except ConfigError as error:
             raise pytest.UsageError(str(error)) from error
 
     def pytest_unconfigure(self) -> None:
         """Close what is open, and release the recordings' folder."""
         self._session.close()
-        lock, self._lock = self._lock, None
-        if lock is not None:
-            lock.__exit__(None, None, None)
+        self._held.close()
 
     def parametrize(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
         """Give a panel's test its cells; called by the plugin's ``pytest_generate_tests``."""

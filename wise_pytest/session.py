@@ -6,15 +6,16 @@ hooks in ``running`` call it and hold no logic of their own.
 
 from __future__ import annotations
 
+import os
 import secrets
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
-from wise_pytest.errors import OptionError
+from wise_pytest.errors import ModelError, OptionError
 from wise_pytest.manifest import utc_now
-from wise_pytest.records import Generation, build_row
+from wise_pytest.records import error_row
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity
 
 if TYPE_CHECKING:
@@ -218,8 +219,7 @@ class Session:
 
     def failed_row(self, cell: Cell, reason: str) -> Row:
         """The row of a cell whose test ended without an answer."""
-        generation = Generation(status="error", text=None, reason=reason)
-        return build_row(cell, generation, None, run=self.identity.run)
+        return error_row(cell, reason, run=self.identity.run)
 
     def close(self) -> None:
         """Close connections and recordings."""
@@ -240,8 +240,6 @@ class Session:
         if self.settings.replays_only or not endpoint.key_env:
             return None
         if endpoint.name not in self._keys:
-            import os
-
             from wise_pytest.endpoints.registry import find_key
 
             self._keys[endpoint.name] = find_key(endpoint, os.environ)
@@ -256,8 +254,6 @@ class Session:
             recorded = set(self.store.pack(panel_id, endpoint.name).keys())
             if all((cell.item, cell.form, cell.repetition) in recorded for cell in cells):
                 return
-        from wise_pytest.errors import ModelError
-
         raise ModelError(f"{endpoint.name}: needs a key in the environment variable {endpoint.key_env[0]}")
 
     def _recording_session(self, endpoint: Endpoint, panel: Panel) -> Mapping[str, Any]:

@@ -95,17 +95,12 @@ def shared_identity(config: pytest.Config) -> RunIdentity:
 
 def encode_identity(identity: RunIdentity) -> str:
     """What the workers of one run share, as text."""
-    return encode(dataclasses.asdict(identity))
-
-
-def encode(value: Mapping[str, Any]) -> str:
-    """Any JSON value in ASCII."""
-    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))
+    return _encode(dataclasses.asdict(identity))
 
 
 def encode_plan(plan: Plan) -> str:
     """A plan as text."""
-    return encode(
+    return _encode(
         {
             "planned": [[*pair, count, plan.selected.get(pair, 0)] for pair, count in plan.planned.items()],
             "not_recorded": plan.not_recorded,
@@ -135,7 +130,7 @@ def decode_plan(text: str) -> Plan:
 
 def encode_cell(cell: Cell) -> str:
     """A cell as text."""
-    return encode(dataclasses.asdict(cell))
+    return _encode(dataclasses.asdict(cell))
 
 
 def decode_cell(text: str) -> Cell:
@@ -149,3 +144,7 @@ def decode_cell(text: str) -> Cell:
 def decode_row(text: str) -> Row:
     """The row that a report carries."""
     return Row.from_dict(json.loads(text), where="a test report")
+
+
+def _encode(value: Mapping[str, Any]) -> str:
+    return json.dumps(value, ensure_ascii=True, separators=(",", ":"))

@@ -17,7 +17,10 @@ URL = "http://127.0.0.1:9/v1"
 MODEL = ["--model", f"m={URL}"]
 
 OPTIONS = {
-    "unknown model": (["--model", "gpt-4.1-mimi"], ["gpt-4.1-mimi", "gpt-4.1-mini", "known models"]),
+    "unknown model": (
+        ["--model", "gpt-4.1-mimi"],
+        ["gpt-4.1-mimi", "did you mean 'gpt-4.1-mini'?", "known: "],
+    ),
     "glob without match": (["--model", "nothing-*"], ["nothing-*", "known models", "smollm2"]),
     "base url without version": (["--model", "m=http://127.0.0.1:9"], ["http://127.0.0.1:9/v1"]),
     "url without name": (["--model", URL], ["NAME="]),
@@ -76,7 +79,7 @@ def test_an_option_that_cannot_be_used(project: Project, case: str):
         ('[tool.wise.models.x]\nprovider = "p"', ["x", "base_url"]),
         ('[tool.wise.models.x]\nbase_url="http://127.0.0.1:9/v1"\nextra = {max_tokens = 5}', ["max_tokens"]),
         ('[tool.wise.models."a\\u0000b"]\nbase_url = "http://127.0.0.1:9/v1"', ["api_model"]),
-        ('[tool.wise]\ndefault_models = ["gone"]', ["gone", "known models"]),
+        ('[tool.wise]\ndefault_models = ["gone"]', ["gone", "known: "]),
     ],
     ids=[
         "unknown key",

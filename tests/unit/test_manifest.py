@@ -34,7 +34,10 @@ def keep(folder: Path, planned: Plan, *, outcome: dict[str, Any] | None = None) 
 
 
 def test_a_plan_survives_the_way_from_a_worker():
-    assert decode_plan(encode_plan(plan(("i001", "i002")))) == plan(("i001", "i002"))
+    sent = plan(("i001", "i002"))
+    received = decode_plan(encode_plan(sent))
+    assert received.expected() == sent.expected() == {("exact_count", "m"): 12}
+    assert (received.planned, received.panels) == (sent.planned, sent.panels)
 
 
 def test_the_plan_of_one_run(tmp_path: Path):

@@ -7,7 +7,8 @@ import re
 import pytest
 
 from wise_pytest.errors import PanelError
-from wise_pytest.panels.loader import load_items, load_panel, manifest_digest
+from wise_pytest.panels.loader import load_panel, manifest_digest
+from wise_pytest.panels.manifest import load_items
 from wise_pytest.panels.model import Decoding, Form, Item
 
 HEADER = "item_id,task,target_words,keyword,json_keys\n"

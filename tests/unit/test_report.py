@@ -16,17 +16,19 @@ import re
 import pandas as pd
 import pytest
 
-from wise_pytest.report.csvfiles import render_tables, write_tables
+from wise_pytest.report.csvfiles import render_tables
 from wise_pytest.report.facts import check_sentence, gate_verdict, not_recorded
+from wise_pytest.report.kinds import ReportKind
 from wise_pytest.report.markdown import render_markdown, render_table
 from wise_pytest.report.tables import forms_table, gate_table, models_table, summary_table
-from wise_pytest.report.terminal import Line, degrade, summary_lines
-from wise_pytest.report.text import display_width
+from wise_pytest.report.terminal import Line, summary_lines
+from wise_pytest.report.text import degrade, display_width
+from wise_pytest.report.writer import write_report
 
 DOCUMENT = {
     "schema": "wise.audit/1",
     "run": {
-        "version": "0.1.0",
+        "wise_pytest": "0.1.0",
         "models": ["alpha", "beta", "tiny"],
         "items_digest": "abc123",
         "decoding": {"max_tokens": 120, "temperature": 0.2},
@@ -39,7 +41,7 @@ DOCUMENT = {
             {"panel": "length_range", "model": "alpha"},
         ],
         "errors": [{"reason": "HTTP 429 after 5 tries", "n": 2}],
-        "served_model_differs": [{"model": "beta", "served_model": "beta-2"}],
+        "served_model_differs": {"beta": "beta-2"},
     },
     "panels": {
         "exact_count": {
@@ -457,7 +459,7 @@ class TestMarkdown:
 def hostile_document(document, text):
     """The document with ``text`` as model, form, panel, reason, note, metric and provenance."""
     changed = copy.deepcopy(document)
-    changed["run"]["version"] = text
+    changed["run"]["wise_pytest"] = text
     panel = changed["panels"]["exact_count"]
     panel["notes"] = [text]
     panel["models"] = [text, "beta"]
@@ -474,12 +476,17 @@ def hostile_document(document, text):
     return changed
 
 
+def write_tables(document, folder):
+    write_report(document, folder, [ReportKind("csv", folder)], json_text="{}")
+
+
 class TestCsv:
     def read(self, document, name):
         return list(csv.DictReader(io.StringIO(render_tables(document)[name], newline="")))
 
     def test_one_file_a_table(self, document, tmp_path):
-        written = write_tables(document, tmp_path / "tables")
+        write_tables(document, tmp_path / "tables")
+        written = list((tmp_path / "tables").iterdir())
         assert {"summary.csv", "forms.csv", "models.csv", "ranking.csv", "gate.csv", "statuses.csv"} <= {
             path.name for path in written
         }

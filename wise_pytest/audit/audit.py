@@ -1,6 +1,6 @@
-"""The audit: from rows to every figure of design and paper that is a point estimate.
+"""The audit: from rows to every point estimate that is reported.
 
-The session and ``wise audit`` call ``build_audit``. It walks the rows once, to
+``finish`` and ``wise audit`` call ``build_audit``. It walks the rows once, to
 make tallies; ``panel`` then adds up a few dozen of them for each panel.
 """
 

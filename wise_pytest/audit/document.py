@@ -1,7 +1,7 @@
 """The audit as ``audit.json``: the one place where exact values become floating point.
 
-The session and ``wise audit`` call ``to_document`` and ``dump``; reports and
-baselines read the result. Strict JSON: no NaN, and an object with a ``null``
+``finish`` and ``wise audit`` call ``to_document`` and ``dump``; reports read the
+result. Strict JSON: no NaN, and an object with a ``null``
 says why in ``reason``.
 """
 

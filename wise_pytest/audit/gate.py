@@ -1,7 +1,7 @@
 """The gate: whether the audit holds what the user asked for.
 
-The options and ``wise audit`` parse thresholds here, so this module is light
-to import; the session and ``wise audit`` evaluate them. Comparisons are exact:
+``settings`` parses thresholds here, so this module is light to import;
+``finish`` and ``wise audit`` evaluate them. Comparisons are exact:
 a gap of exactly the limit passes, whatever floating point makes of it.
 """
 

@@ -152,7 +152,6 @@ def _form_result(
     return FormResult(
         rate=tally.rate,
         n_rows=tally.n_rows,
-        is_reference=is_reference,
         diff=None if is_reference or own is None or baseline is None else own - baseline,
         directions={name: Fraction(tally.directions.get(name, 0), n_directions) for name in directions}
         if n_directions

@@ -43,7 +43,6 @@ class FormResult:
     rate: Rate
     n_rows: int
     """Rows of any status."""
-    is_reference: bool
     diff: Fraction | None
     """Rate minus that of the reference form; ``None`` for the reference itself or without one of the two."""
     directions: Mapping[str, Fraction] | None

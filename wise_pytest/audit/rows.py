@@ -10,14 +10,13 @@ import codecs
 import dataclasses
 import hashlib
 import json
-import math
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.errors import PanelError, RowsError
-from wise_pytest.records import Row, Usage
+from wise_pytest.records import JOURNAL, Row, Usage
 from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 
     from wise_pytest.records import CellKey
     from wise_pytest.verifiers.registry import Verifier
-
-JOURNAL = "generations.jsonl"
-"""What a run's folder calls its rows."""
 
 _LARGEST_COUNT = 2**53
 """Counts beyond this are exact neither in JSON readers nor in 64-bit sums."""
@@ -86,6 +82,11 @@ def merge_rows(located: Iterable[tuple[str, Row]]) -> list[Row]:
         if first is not row and _content(first) != _content(row):
             raise RowsError(_contradiction(first_where, first, where, row))
     return [row for _, row in kept.values()]
+
+
+def located(rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
+    """Rows that come from no file, each with its place in the list."""
+    return ((f"row {number}", row) for number, row in enumerate(rows, start=1))
 
 
 def rows_sha256(rows: Iterable[Row]) -> str:
@@ -202,14 +203,12 @@ def _row_of_line(line: bytes, where: str, shared: dict[str, str]) -> Row:
         if type(value) is str:
             record[name] = shared.setdefault(value, value)
     row = Row.from_dict(record, where=where)
-    _check_numbers(row, where)
+    _check_counts(row, where)
     return row
 
 
-def _check_numbers(row: Row, where: str) -> None:
-    """Refuse numbers that no later step can add up or write down again."""
-    if row.latency_s is not None and not math.isfinite(row.latency_s):
-        raise RowsError(f"{where}: 'latency_s' must be a finite number, not {row.latency_s}")
+def _check_counts(row: Row, where: str) -> None:
+    """Refuse counts that no later step can add up or write down again."""
     for name in _COUNTS:
         value = getattr(row, name)
         if type(value) is int and not -_LARGEST_COUNT <= value <= _LARGEST_COUNT:
@@ -283,8 +282,3 @@ def _scored_again(row: Row, verifier: Verifier) -> Row:
         observed=verdict.observed,
         error=verdict.error,
     )
-
-
-def located(rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
-    """Rows that come from no file, each with its place in the list."""
-    return ((f"row {number}", row) for number, row in enumerate(rows, start=1))

@@ -18,6 +18,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+import io
 import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,11 +27,13 @@ from wise_pytest.errors import CassetteError
 from wise_pytest.files import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 CASSETTE_SCHEMA = "wise.cassette/1"
 RESTORE = "restore it from version control, or delete it and record again"
+UNREADABLE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
+"""What decoding a damaged line may raise: JSON can hold more than Python makes of it."""
 
 RecordingKey: TypeAlias = tuple[str, str, int]
 """(item, form, repetition): unique in a pack."""
@@ -128,15 +131,15 @@ def decode_line(line: bytes, *, where: str) -> Recording:
             exchange=Exchange(
                 method=_typed(request["method"], str),
                 url=_typed(request["uri"], str),
-                request_headers=_typed(request["headers"], dict),
+                request_headers=_headers(request["headers"]),
                 request_body=_body_from_json(request["body"]),
                 status=_typed(response["status"]["code"], int),
                 message=_typed(response["status"]["message"], str),
-                response_headers=_typed(response["headers"], dict),
+                response_headers=_headers(response["headers"]),
                 response_body=_body_from_json(response["body"]),
             ),
         )
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except UNREADABLE as error:
         raise CassetteError(
             f"{where}: not a recording ({type(error).__name__}: {error}); {RESTORE}"
         ) from error
@@ -151,19 +154,22 @@ def read_pack(path: Path, *, panel: str, model: str) -> Contents:
         If the file is cut, was changed after it was written, is from another
         version, or belongs to another panel or model.
     """
-    header, body = _read(path, panel=panel, model=model)
+    header, body = _read(path)
     if header is None:
         raise CassetteError(f"{path}: is empty or cut in its first line; {RESTORE}")
-    lines = body.splitlines(keepends=True)
-    expected = header.get("recordings")
-    if len(lines) != expected or (lines and not lines[-1].endswith(b"\n")):
-        raise CassetteError(f"{path}: is cut: holds {len(lines)} of {expected} recordings; {RESTORE}")
+    _check_identity(header, path, panel=panel, model=model)
+    n_whole, expected = body.count(b"\n"), header.get("recordings")
+    if n_whole != expected or not (body or b"\n").endswith(b"\n"):
+        raise CassetteError(
+            f"{path}: is cut or merged by hand: holds {n_whole} whole recordings, "
+            f"and {expected} by its header; {RESTORE}"
+        )
     if hashlib.sha256(body).hexdigest() != header.get("sha256"):
         raise CassetteError(
             f"{path}: was changed after it was recorded (its SHA-256 does not match); {RESTORE}"
         )
     index: dict[RecordingKey, bytes] = {}
-    for number, line in enumerate(lines, start=2):
+    for number, line in enumerate(_lines(body), start=2):
         key = _key_of(line, where=f"{path}:{number}")
         if key in index:
             raise CassetteError(f"{path}:{number}: a second recording of {key}; {RESTORE}")
@@ -179,18 +185,36 @@ def read_part(path: Path, *, panel: str, model: str) -> Contents:
     CassetteError
         If anything but the last line is damaged, or the part belongs elsewhere.
     """
-    header, body = _read(path, panel=panel, model=model)
+    header, body = _read(path)
     if header is None:
         return Contents({}, (), cut=True)
+    _check_identity(header, path, panel=panel, model=model)
     index: dict[RecordingKey, bytes] = {}
     cut = False
-    for number, line in enumerate(body.splitlines(keepends=True), start=2):
+    for number, line in enumerate(_lines(body), start=2):
         if not line.endswith(b"\n"):
             cut = True
             break
         recording = decode_line(line, where=f"{path}:{number}")
         index[recording.key] = line
     return Contents(index, _sessions(header, path), cut)
+
+
+def read_identity(path: Path) -> tuple[str, str] | None:
+    """The panel and model that a pack or part says it belongs to; ``None`` where its first line is cut.
+
+    Raises
+    ------
+    CassetteError
+        If the file cannot be read, or its first line is no header of this version.
+    """
+    header, _ = _read(path)
+    if header is None:
+        return None
+    try:
+        return _typed(header["panel"], str), _typed(header["model"], str)
+    except (KeyError, TypeError) as error:
+        raise CassetteError(f"{path}: its header does not say whose it is; {RESTORE}") from error
 
 
 def part_header(*, panel: str, model: str, session: Mapping[str, Any]) -> bytes:
@@ -222,7 +246,7 @@ def write_pack(
     write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError)
 
 
-def _read(path: Path, *, panel: str, model: str) -> tuple[Mapping[str, Any] | None, bytes]:
+def _read(path: Path) -> tuple[Mapping[str, Any] | None, bytes]:
     """The header and all that follows; no header at all where the first line is cut."""
     try:
         content = path.read_bytes()
@@ -231,22 +255,31 @@ def _read(path: Path, *, panel: str, model: str) -> tuple[Mapping[str, Any] | No
     first, line_break, body = content.partition(b"\n")
     if not line_break:
         return None, b""
+    if first.endswith(b"\r"):
+        raise CassetteError(
+            f"{path}: its line ends were converted to CRLF; mark it as '-text' in .gitattributes and check "
+            f"it out again"
+        )
     try:
         header = json.loads(first)
-    except ValueError as error:
-        raise CassetteError(f"{path}: its first line is no cassette header; {RESTORE}") from error
-    schema = header.get("schema") if isinstance(header, dict) else None
-    if schema != CASSETTE_SCHEMA:
+    except (ValueError, RecursionError):
+        header = None
+    if not isinstance(header, dict) or "schema" not in header:
+        raise CassetteError(f"{path}: its first line is no cassette header; {RESTORE}")
+    if header["schema"] != CASSETTE_SCHEMA:
         raise CassetteError(
-            f"{path}: is a cassette of the version {schema!r}, this version reads {CASSETTE_SCHEMA!r}; "
-            f"use the wise-pytest that wrote it, or record again"
+            f"{path}: is a cassette of the version {header['schema']!r}, this version reads "
+            f"{CASSETTE_SCHEMA!r}; use the wise-pytest that wrote it, or record again"
         )
+    return header, body
+
+
+def _check_identity(header: Mapping[str, Any], path: Path, *, panel: str, model: str) -> None:
     for name, wanted in (("panel", panel), ("model", model)):
         if header.get(name) != wanted:
             raise CassetteError(
                 f"{path}: belongs to the {name} {header.get(name)!r}, not {wanted!r}; {RESTORE}"
             )
-    return header, body
 
 
 def _sessions(header: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any], ...]:
@@ -267,8 +300,13 @@ def _key_of(line: bytes, *, where: str) -> RecordingKey:
             _typed(record["form"], str),
             _typed(record["repetition"], int),
         )
-    except (ValueError, KeyError, TypeError) as error:
+    except UNREADABLE as error:
         raise CassetteError(f"{where}: not a recording; {RESTORE}") from error
+
+
+def _lines(body: bytes) -> Iterator[bytes]:
+    """Lines with their ends, and none but line feeds end one; ``bytes.splitlines`` knows others."""
+    return iter(io.BytesIO(body))
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
@@ -277,8 +315,16 @@ def _line(record: Mapping[str, Any]) -> bytes:
 
 def _typed(value: Any, kind: type) -> Any:
     if not isinstance(value, kind):
-        raise TypeError(f"{value!r} is no {kind.__name__}")
+        # Without the value: it may be long, and it may be what a recording must not show.
+        raise TypeError(f"expected {kind.__name__}, not {type(value).__name__}")
     return value
+
+
+def _headers(value: Any) -> dict[str, list[str]]:
+    return {
+        name: [_typed(part, str) for part in _typed(parts, list)]
+        for name, parts in _typed(value, dict).items()
+    }
 
 
 def _body_to_json(body: bytes) -> str | dict[str, str]:

@@ -168,7 +168,6 @@ class RecordingLock:
         try:
             self.root.mkdir(parents=True, exist_ok=True)
             lock.acquire(timeout=0)
-            _ignore_passing_files(self.root)
         except Timeout:
             raise OptionError(
                 f"{self.root}: another run is recording into this folder; wait for it to end"
@@ -179,6 +178,7 @@ class RecordingLock:
             ) from error
         self._lock = lock
         try:
+            _ignore_passing_files(self.root)
             pack_parts(self.root)
         except BaseException:
             lock.release()

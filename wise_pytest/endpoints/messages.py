@@ -12,6 +12,8 @@ import json
 import re
 from typing import Any
 
+SCRUBBED = "[scrubbed]"
+"""Stands where a key, or a part of one, was."""
 MAX_QUOTED = 300
 """Characters of a provider's message that a reason may quote."""
 
@@ -21,7 +23,7 @@ _KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|org|proj)[-_][A-Za-z0-9_*.-]{6,}")
 
 def one_line(text: str) -> str:
     """``text`` as one printable line of at most ``MAX_QUOTED`` characters, without key fragments."""
-    flat = _KEY_LIKE.sub("[scrubbed]", " ".join(text.split()))
+    flat = _KEY_LIKE.sub(SCRUBBED, " ".join(text.split()))
     shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in flat)
     return shown if len(shown) <= MAX_QUOTED else f"{shown[: MAX_QUOTED - 1]}…"
 

@@ -1,8 +1,8 @@
 """The values that endpoints are described, asked and read by.
 
 The registry builds an ``Endpoint``; a protocol turns a prompt and an endpoint
-into an ``HttpRequest`` and the bytes that come back into a ``Reply``; the
-session joins ``Reply`` and transport into a ``records.Generation``.
+into an ``HttpRequest`` and the bytes that come back into a ``Reply``; ``asking``
+joins that with what the transport says into a ``records.Generation``.
 """
 
 from __future__ import annotations

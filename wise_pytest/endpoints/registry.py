@@ -1,14 +1,13 @@
 """Models by name: the bundled table, the user's own, and what ``--model`` selects of both.
 
-The session calls ``load_registry`` and ``resolve_models`` before it collects,
-and ``find_key`` only when a request is really to be sent. Everything is
+``settings`` calls ``load_registry`` and ``resolve_models`` before anything is
+collected, the session ``find_key`` only where a request may really be sent. Everything is
 checked here, so that later steps can rely on an ``Endpoint``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import json
 import re
 import tomllib
@@ -24,6 +23,7 @@ from wise_pytest.endpoints.model import CAP_FIELDS, Endpoint, Price
 from wise_pytest.endpoints.protocols import PROTOCOLS
 from wise_pytest.endpoints.urls import check_base_url, is_private
 from wise_pytest.errors import ModelError
+from wise_pytest.naming import explain_unknown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,6 @@ RESERVED_PARAMETERS = frozenset({*CAP_FIELDS, "messages", "model", "n", "seed", 
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
-_MAX_SHOWN = 12
 _MAX_KEY_CHARACTER = "\x7f"
 
 
@@ -189,13 +188,10 @@ def _matches(pattern: str, registry: Mapping[str, Endpoint]) -> list[Selected]:
     if any(char in pattern for char in GLOB_CHARACTERS):
         found = [Selected(registry[name], explicit=False) for name in registry if fnmatchcase(name, pattern)]
         if not found:
-            raise ModelError(f"no model matches {pattern!r}; known models: {_known(registry)}")
+            raise ModelError(f"no model matches {pattern!r}; known models: {', '.join(registry)}")
         return found
-    close = difflib.get_close_matches(pattern, registry, n=3)
-    meant = f"did you mean {' or '.join(close)}? " if close else ""
     raise ModelError(
-        f"unknown model {pattern!r}; {meant}known models: {_known(registry)}; "
-        "NAME=BASE_URL asks an OpenAI-compatible server"
+        f"{explain_unknown('model', pattern, registry)}; NAME=BASE_URL asks an OpenAI-compatible server"
     )
 
 
@@ -203,12 +199,6 @@ def _at_address(name: str, url: str, registry: Mapping[str, Endpoint]) -> Endpoi
     _check_name(name)
     base_url = check_base_url(url, where=f"model {name!r}")
     return _endpoint(name, {"base_url": base_url}, base=registry.get(name))
-
-
-def _known(registry: Mapping[str, Endpoint]) -> str:
-    names = list(registry)
-    more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
-    return ", ".join(names[:_MAX_SHOWN]) + more
 
 
 def _check_name(name: Any) -> None:
@@ -229,9 +219,7 @@ def _checked(name: str, table: Any, *, allowed: tuple[str, ...]) -> dict[str, An
     fields: dict[str, Any] = {}
     for field, value in table.items():
         if field not in allowed:
-            close = difflib.get_close_matches(str(field), allowed, n=1)
-            meant = f"did you mean {close[0]!r}? " if close else ""
-            raise ModelError(f"model {name!r}: unknown field {field!r}; {meant}allowed: {', '.join(allowed)}")
+            raise ModelError(f"model {name!r}: {explain_unknown('field', str(field), allowed)}")
         fields[field] = _CHECKS[field](value, f"model {name!r}: {field!r}")
     return fields
 

@@ -1,7 +1,7 @@
 """Reads panels: one TOML file each, checked in full before anything runs.
 
-The session calls ``bundled_panel`` and ``bundled_panels``; ``load_panel`` is
-the same for a file of the user's own. The format, with every key required::
+``settings``, the session and the audit call ``bundled_panel`` and
+``bundled_panels``; ``load_panel`` reads one file. The format, with every key required::
 
     schema = "wise.panel/1"
     id = "exact_count"                   # the file's name without .toml
@@ -36,7 +36,6 @@ from wise_pytest.errors import PanelError
 from wise_pytest.naming import explain_unknown
 from wise_pytest.panels.manifest import load_items, read_text
 from wise_pytest.panels.model import TEMPLATE_FIELDS, Decoding, Form, Item, Panel
-from wise_pytest.panels.selection import select_forms, select_items
 from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
@@ -44,20 +43,6 @@ if TYPE_CHECKING:
 
     from wise_pytest.records import Target
     from wise_pytest.verifiers.registry import Verifier
-
-__all__ = [
-    "BOOTSTRAP_SCHEMES",
-    "PANEL_IDS",
-    "PANEL_SCHEMA",
-    "bundled_items",
-    "bundled_panel",
-    "bundled_panels",
-    "load_items",
-    "load_panel",
-    "manifest_digest",
-    "select_forms",
-    "select_items",
-]
 
 PANEL_SCHEMA = "wise.panel/1"
 

@@ -1,4 +1,4 @@
-"""Narrows a panel to the forms and items asked for. Called by the options, the session and ``cells``.
+"""Narrows a panel to the forms and items asked for. Called by ``settings``, the session and ``cells``.
 
 What is chosen keeps the order of the panel or manifest, not that of the
 request, so that every run plans its cells alike.

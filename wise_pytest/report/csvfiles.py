@@ -11,14 +11,12 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from wise_pytest.files import write_whole
 from wise_pytest.report.columns import Interval, Measured, Missing
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
-    from pathlib import Path
 
     from wise_pytest.report.columns import Column, Value
     from wise_pytest.report.tables import Document, Table
@@ -29,17 +27,6 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
     return {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in tidy_tables()}
-
-
-def write_tables(document: Document, directory: Path) -> list[Path]:
-    """Write every table into ``directory``, which is made if needed.
-
-    Raises
-    ------
-    ReportError
-        If a file cannot be written; it is then as it was before.
-    """
-    return [write_whole(directory / name, text) for name, text in render_tables(document).items()]
 
 
 def render_csv(table: Table) -> str:

@@ -124,14 +124,8 @@ def technical_counts(trouble: Technical) -> str:
 
 def served_by_others(document: Document) -> list[str]:
     """Models that a provider answered with another model, such as ``M was served by X``."""
-    found = mapping(document, "run").get("served_model_differs")
-    pairs: Iterable[tuple[Any, Any]]
-    if isinstance(found, Mapping):
-        pairs = found.items()
-    else:
-        entries = [mapping(entry) for entry in listed(mapping(document, "run"), "served_model_differs")]
-        pairs = [(entry.get("model"), entry.get("served_model")) for entry in entries]
-    return list(dict.fromkeys(f"{words(asked)} was served by {words(served)}" for asked, served in pairs))
+    served_models = mapping(document, "run", "served_model_differs")
+    return [f"{words(asked)} was served by {words(served)}" for asked, served in served_models.items()]
 
 
 def excluded_models(panel: Mapping[str, Any]) -> list[str]:

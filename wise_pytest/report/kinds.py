@@ -1,6 +1,6 @@
 """The kinds of report that can be asked for, and how an option names one.
 
-Imported while options are parsed: nothing here may cost anything.
+Imported while the settings are read: nothing here may cost anything.
 """
 
 from __future__ import annotations

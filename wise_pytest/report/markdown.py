@@ -40,14 +40,10 @@ _LIMITATIONS = (
     ),
 )
 _RUN_LABELS = {
-    "version": "wise-pytest",
     "wise_pytest": "wise-pytest",
     "n_rows": "Rows",
     "rows_sha256": "SHA-256 of the rows",
     "exclude": "Left out by name",
-    "items_digest": "Items digest",
-    "n_replicates": "Bootstrap replicates",
-    "replicates": "Bootstrap replicates",
 }
 _TOLD_ELSEWHERE = frozenset({"partial", "not_recorded", "errors", "served_model_differs"})
 _TABLE_OPENING = 2

@@ -37,15 +37,10 @@ METRICS: Mapping[str, Metric] = {
     "gap": Metric("gap", "rate"),
     "worst": Metric("worst form", "rate"),
     "mean": Metric("mean", "rate"),
-    "pos": Metric("POS", "rate"),
     "coverage": Metric("coverage", "rate"),
     "reversal": Metric("reversal", "rate"),
-    "tau": Metric("tau_b", "decimal"),
     "tau_b": Metric("tau_b", "decimal"),
-    "rank_shift": Metric("rank shift", "compact"),
     "max_rank_shift": Metric("rank shift", "compact"),
-    "gap_increase": Metric("gap increase", "rate"),
-    "form_drop": Metric("form drop", "rate"),
 }
 
 PANEL = Column("Panel", "panel", ("panel",))

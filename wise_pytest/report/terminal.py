@@ -1,7 +1,8 @@
 """The audit in a few lines at the end of a pytest run.
 
-Called by the plugin's terminal summary, which writes each line in its style.
-The lines may hold any character; ``degrade`` fits them to the stream.
+Called by ``finish``, whose lines the terminal summary writes each in its style,
+and by ``wise audit``. They may hold any character; ``text.degrade`` fits them to
+a stream.
 """
 
 from __future__ import annotations
@@ -13,12 +14,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from wise_pytest.report import facts
 from wise_pytest.report.columns import number, scalar, show
 from wise_pytest.report.tables import Document, mapping, panels_of
-from wise_pytest.report.text import degrade, display_width, pad, shorten, visible
+from wise_pytest.report.text import display_width, pad, shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-__all__ = ["Line", "degrade", "summary_lines"]
 
 Style: TypeAlias = Literal["plain", "green", "red", "yellow", "bold"]
 

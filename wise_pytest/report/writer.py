@@ -1,34 +1,30 @@
-"""Writes the reports of a run; called by the session and by ``wise audit``.
+"""Writes the reports of a run; called by ``finish`` and by ``wise audit``.
 
-The only module here, with ``csvfiles``, that touches a file. All texts are
+The only module here that touches a file. All texts are
 ready before the first file is written, and each file is replaced whole.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wise_pytest.errors import ReportError
 from wise_pytest.files import reason_of, write_whole
 from wise_pytest.report.csvfiles import render_tables
-from wise_pytest.report.kinds import ReportKind, parse_report_option
 from wise_pytest.report.markdown import fit_markdown, render_markdown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from wise_pytest.report.kinds import ReportKind
     from wise_pytest.report.tables import Document
-
-__all__ = ["STEP_SUMMARY_BYTES", "ReportKind", "append_step_summary", "parse_report_option", "write_report"]
 
 STEP_SUMMARY_BYTES = 1024 * 1024
 """GitHub drops a step's summary that is larger than this."""
 
 
 def write_report(
-    document: Document, directory: Path, kinds: Iterable[ReportKind], *, json_text: str | None = None
+    document: Document, directory: Path, kinds: Iterable[ReportKind], *, json_text: str
 ) -> list[Path]:
     """Write each report that is asked for, in order.
 
@@ -41,7 +37,7 @@ def write_report(
     kinds
         What to write; one that names no path goes to its place in ``directory``.
     json_text
-        The text of ``audit.json`` where the caller has it; else ``document`` is encoded.
+        The text of ``audit.json``.
 
     Returns
     -------
@@ -51,8 +47,8 @@ def write_report(
     Raises
     ------
     ReportError
-        If a file cannot be written, or the document holds what JSON does not;
-        files that were there before and are not yet replaced stay as they were.
+        If a file cannot be written; files that were there before and are not yet
+        replaced stay as they were.
     """
     ready = [(kind.target(directory), _files(document, kind, directory, json_text)) for kind in kinds]
     for _, files in ready:
@@ -92,17 +88,10 @@ def append_step_summary(environ: Mapping[str, str], text: str) -> str | None:
     return f"step summary: added to {name}" + ("" if fitted == whole else ", cut to fit its limit of 1 MiB")
 
 
-def _files(document: Document, kind: ReportKind, directory: Path, json_text: str | None) -> dict[Path, str]:
+def _files(document: Document, kind: ReportKind, directory: Path, json_text: str) -> dict[Path, str]:
     target = kind.target(directory)
     if kind.kind == "csv":
         return {target / name: text for name, text in render_tables(document).items()}
     if kind.kind == "markdown":
         return {target: render_markdown(document)}
-    return {target: json_text if json_text is not None else _encoded(document, target)}
-
-
-def _encoded(document: Document, target: Path) -> str:
-    try:
-        return json.dumps(document, ensure_ascii=True, allow_nan=False, indent=2) + "\n"
-    except (TypeError, ValueError) as problem:
-        raise ReportError(f"{target}: the audit cannot be written as strict JSON: {problem}") from problem
+    return {target: json_text}

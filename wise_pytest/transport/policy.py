@@ -1,4 +1,4 @@
-"""How patient the client is; the session makes one of these from the user's options."""
+"""How patient the client and the wire are. The client takes the defaults, ``introspect`` is less patient."""
 
 from __future__ import annotations
 

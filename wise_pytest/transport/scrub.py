@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from wise_pytest.endpoints.messages import SCRUBBED
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SCRUBBED = "[scrubbed]"
 MIN_SECRET_LENGTH = 6
 """Shorter values are no keys, and would tear holes into ordinary words."""
 

@@ -1,4 +1,4 @@
-"""The table of verifiers. The panel loader looks targets up in it, the session the functions.
+"""The table of verifiers. The panel loader checks targets by it, ``asking`` and ``audit.rows`` score by it.
 
 A change that can alter a verdict is a new version of the verifier, with the
 old one kept: rows carry the name that scored them.
@@ -29,8 +29,6 @@ class Verifier:
     """From the complete visible output and a checked target to the verdict. Pure, never raises."""
     directions: tuple[str, ...]
     """Every direction a verdict may have, in the order in which they are shown."""
-    compliant_direction: str
-    """The one direction that complies."""
     target_check: Callable[[object], None]
 
     @property
@@ -54,12 +52,10 @@ class Verifier:
 
 
 VERIFIERS: tuple[Verifier, ...] = (
-    Verifier("word_count", 1, word_count.verify, word_count.DIRECTIONS, "exact", word_count.check_target),
-    Verifier("word_range", 1, word_range.verify, word_range.DIRECTIONS, "within", word_range.check_target),
-    Verifier(
-        "keyword_once", 1, keyword_once.verify, keyword_once.DIRECTIONS, "once", keyword_once.check_target
-    ),
-    Verifier("json_keys", 1, json_keys.verify, json_keys.DIRECTIONS, "ok", json_keys.check_target),
+    Verifier("word_count", 1, word_count.verify, word_count.DIRECTIONS, word_count.check_target),
+    Verifier("word_range", 1, word_range.verify, word_range.DIRECTIONS, word_range.check_target),
+    Verifier("keyword_once", 1, keyword_once.verify, keyword_once.DIRECTIONS, keyword_once.check_target),
+    Verifier("json_keys", 1, json_keys.verify, json_keys.DIRECTIONS, json_keys.check_target),
 )
 
 
