@@ -1,1 +1,1 @@
-"""Nothing is needed here: the plugin is found by its entry point. Your own repository needs no conftest.py."""
+"""Nothing is needed here: the plugin is found by its entry point, and so it is in your own repository."""

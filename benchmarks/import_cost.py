@@ -20,7 +20,9 @@ LIMIT_MS = 20
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=15, help="pairs of runs (default: 15)")
     pairs = parser.parse_args().pairs
     with tempfile.TemporaryDirectory() as folder:

@@ -31,8 +31,10 @@ def test_exact_count(wise):
 EMPTY_TEST = f"""\
 import pytest
 
+IDS = [f"exact_count-model-i{{n}}-pos-r1" for n in range({CELLS})]
 
-@pytest.mark.parametrize("number", range({CELLS}), ids=[f"exact_count-model-i{{n}}-pos-r1" for n in range({CELLS})])
+
+@pytest.mark.parametrize("number", range({CELLS}), ids=IDS)
 def test_empty(number):
     pass
 """
@@ -40,7 +42,9 @@ LOOPBACK = Path(__file__).parent.parent / "tests" / "loopback.py"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (default: 5)")
     parser.add_argument("--workers", help="run both under xdist with -n WORKERS")
     parsed = parser.parse_args()

@@ -131,7 +131,7 @@ def _list_cassettes(parsed: argparse.Namespace) -> int:
     from wise_pytest.panels.loader import bundled_panels
 
     if not parsed.cassettes.is_dir():
-        raise OptionError(f"{parsed.cassettes}: is no folder; name the folder of recordings with --cassettes DIR")
+        raise OptionError(f"{parsed.cassettes}: is no folder; name the recordings with --cassettes DIR")
     played: dict[tuple[str, str], list[RecordingKey]] = {}
     for row in read_rows(parsed.rows or []):
         played.setdefault((row.panel, row.model), []).append((row.item, row.form, row.repetition))
@@ -141,13 +141,17 @@ def _list_cassettes(parsed: argparse.Namespace) -> int:
             groups["unplayed"] = unplayed(pack.recorded, played.get((pack.panel, pack.model), []))
         planned = "an unknown panel" if pack.n_planned is None else str(pack.n_planned)
         counts = ", ".join(f"{len(keys)} {name}" for name, keys in groups.items())
-        _print([f"{pack.panel}, {pack.model}: {len(pack.recorded)} recorded of {planned}, {counts}"], sys.stdout)
+        _print([f"{pack.panel}, {pack.model}: {pack.n_recorded} recorded of {planned}, {counts}"], sys.stdout)
         if parsed.cells:
             _print(
-                (f"  {name}: {item}, {form}, {repetition}" for name, keys in groups.items() for item, form, repetition in keys),
-                sys.stdout,
+                (f"  {name}: {key}" for name, keys in groups.items() for key in map(_shown, keys)), sys.stdout
             )
     return 0
+
+
+def _shown(key: RecordingKey) -> str:
+    item, form, repetition = key
+    return f"{item}, {form}, repetition {repetition}"
 
 
 def _partial(rows: Sequence[Row], planned: Mapping[tuple[str, str], int]) -> str | None:

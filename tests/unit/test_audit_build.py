@@ -496,3 +496,8 @@ def test_every_document_is_strict_json_with_reasons(rows):
     assert text.endswith("}\n")
     assert json.loads(text) == found
     check_nulls(found)
+
+
+def test_what_strict_json_lacks_is_refused():
+    with pytest.raises(ValueError, match="JSON"):
+        dump({"run": {"x": float("inf")}})

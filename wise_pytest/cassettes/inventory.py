@@ -31,7 +31,8 @@ class PackInventory:
     model: str
     path: Path
     """The pack; it does not exist yet where all recordings are still in parts."""
-    n_recorded: int
+    recorded: tuple[RecordingKey, ...]
+    """Sorted."""
     n_planned: int | None
     """Cells of the whole panel; ``None`` for a panel that is not known."""
     missing: tuple[RecordingKey, ...]
@@ -42,6 +43,11 @@ class PackInventory:
     """How the recordings were made."""
     cut_parts: tuple[Path, ...]
     """Parts that a killed run left with a cut last line; that one recording is lost."""
+
+    @property
+    def n_recorded(self) -> int:
+        """Cells that are recorded."""
+        return len(self.recorded)
 
 
 def take_inventory(
@@ -112,7 +118,7 @@ def _inventory_of(pack: Pack, panel: Panel | None, repetitions: int | None) -> P
         panel=pack.panel,
         model=pack.model,
         path=pack.path,
-        n_recorded=len(recorded),
+        recorded=tuple(sorted(recorded)),
         n_planned=None if panel is None else len(planned),
         missing=tuple(sorted(planned - recorded)),
         orphaned=tuple(sorted(recorded - planned)),

@@ -1,8 +1,8 @@
 """Models by name: the bundled table, the user's own, and what ``--model`` selects of both.
 
 ``settings`` calls ``load_registry`` and ``resolve_models`` before anything is
-collected, the session ``find_key`` only where a request may really be sent. Everything is
-checked here, so that later steps can rely on an ``Endpoint``.
+collected, the session ``find_key`` only where a request may really be sent.
+Everything is checked here, so that later steps can rely on an ``Endpoint``.
 """
 
 from __future__ import annotations

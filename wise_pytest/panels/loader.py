@@ -1,7 +1,7 @@
 """Reads panels: one TOML file each, checked in full before anything runs.
 
-``settings``, the session and the audit call ``bundled_panel`` and
-``bundled_panels``; ``load_panel`` reads one file. The format, with every key required::
+``settings``, the session and the audit call ``bundled_panel`` and ``bundled_panels``;
+``load_panel`` reads one file. The format, with every key required::
 
     schema = "wise.panel/1"
     id = "exact_count"                   # the file's name without .toml
