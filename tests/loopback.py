@@ -158,6 +158,8 @@ class LoopbackServer:
         """Errors of this server itself; ``close`` raises if there are any."""
         self.delay_s = delay_s
         self.models = tuple(models)
+        self.pages: dict[str, Answer] = {}
+        """Answers to paths of their own; they come before everything else."""
         self.script = script
         self._lock = threading.Lock()
         self._counts: Counter[str | None] = Counter()
@@ -215,6 +217,10 @@ class LoopbackServer:
     def answer(self, request: Received) -> Answer:
         """Decide what to send back."""
         path = urlsplit(request.path).path
+        if path in self.pages:
+            with self._lock:
+                self.requests.append(request)
+            return self.pages[path]
         if request.method == "GET" and path.endswith("/models"):
             with self._lock:
                 self.requests.append(request)

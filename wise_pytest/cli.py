@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import TextIO
 
-    from wise_pytest.audit.rows import Flip
+    from wise_pytest.audit.rows import Rescored
     from wise_pytest.cassettes.pack import RecordingKey
     from wise_pytest.records import Row
 
@@ -98,13 +98,12 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.settings import thresholds
 
     limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
-    kinds = [parse_report_option(text) for text in parsed.report]
+    kinds = [parse_report_option(text, "--report") for text in parsed.report]
     exclude = [name for text in parsed.exclude for name in text.split(",")]
     rows = read_rows(parsed.rows)
-    flips: tuple[Flip, ...] = ()
-    if parsed.rescore:
-        rescored = rescore(rows)
-        rows, flips = list(rescored.rows), tuple(rescored.flips)
+    rescored = rescore(rows) if parsed.rescore else None
+    if rescored is not None:
+        rows = list(rescored.rows)
     planned = read_plans(parsed.rows)
     partial = _partial(rows, planned)
     audit = build_audit(
@@ -121,7 +120,8 @@ def _audit(parsed: argparse.Namespace) -> int:
     written = write_report(document, parsed.out or Path.cwd(), places, json_text=text)
     width = shutil.get_terminal_size().columns
     _print((line.text for line in summary_lines(document, width=width, report_paths=written)), sys.stdout)
-    _print(_flip_lines(flips), sys.stdout)
+    if rescored is not None:
+        _print(_rescored_lines(rescored), sys.stdout)
     return 0 if gate.status == "pass" else EXIT_GATE
 
 
@@ -162,12 +162,17 @@ def _partial(rows: Sequence[Row], planned: Mapping[tuple[str, str], int]) -> str
     return partial_reason(n_rows, sum(planned.values())) if planned else None
 
 
-def _flip_lines(flips: Sequence[Flip]) -> list[str]:
-    if not flips:
-        return []
-    shown = [f"  {flip}" for flip in flips[:MAX_FLIPS_SHOWN]]
-    more = [f"  … and {len(flips) - MAX_FLIPS_SHOWN} more"] if len(flips) > MAX_FLIPS_SHOWN else []
-    return [f"verdicts that changed on scoring again: {len(flips)}", *shown, *more]
+def _rescored_lines(rescored: Rescored) -> list[str]:
+    """What scoring again has changed, and what it could not reach."""
+    lines = [
+        f"scored again: {rescored.n_rescored} rows, {len(rescored.flips)} verdicts changed",
+        *(f"  {flip}" for flip in rescored.flips[:MAX_FLIPS_SHOWN]),
+    ]
+    if len(rescored.flips) > MAX_FLIPS_SHOWN:
+        lines.append(f"  … and {len(rescored.flips) - MAX_FLIPS_SHOWN} more")
+    if rescored.n_kept:
+        lines.append(f"not scored again: {rescored.n_kept} rows without text, target or verifier")
+    return lines
 
 
 def _print(lines: Iterable[str], stream: TextIO) -> None:

@@ -381,13 +381,13 @@ def test_the_options_are_those_of_the_code():
 
 
 def test_the_commands_are_those_of_the_code():
-    assert set(re.findall(r"`wise (\w+)`", README)) == set(subcommands())
+    assert set(re.findall(r"`wise (\w+)[^`]*`", README)) == set(subcommands())
 
 
 def test_every_option_that_a_text_names_exists():
     known = {word for option in OPTIONS for word in (option.flag, "--" + option.name)}
     for parser in subcommands().values():
-        known |= {word for action in parser._actions for word in action.option_strings}
+        known |= options_of(parser)
     helped = subprocess.run(
         [sys.executable, "-m", "pytest", "--help"], capture_output=True, text=True, check=True, cwd=ROOT
     ).stdout
@@ -401,6 +401,16 @@ def subcommands() -> dict[str, argparse.ArgumentParser]:
     """What ``wise`` can do."""
     (commands,) = (a for a in cli._parser()._actions if isinstance(a, argparse._SubParsersAction))
     return dict(commands.choices)
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """The options of a command and of its own commands."""
+    options = {word for action in parser._actions for word in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for inner in action.choices.values():
+                options |= options_of(inner)
+    return options
 
 
 def test_the_panels_are_those_of_the_code():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.loopback import LoopbackServer, completion
-from tests.plugin.harness import SLOW_WITH_WORKERS, Project, Recorded, grid
+from tests.plugin.harness import SLOW_WITH_WORKERS, Project, Recorded, grid, without_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -115,3 +115,16 @@ def test_a_test_that_does_something_else_never_passes_silently(
         assert run.counts == {"failed": 2}
     else:
         assert [row["status"] for row in run.rows] == ["error", "error"]
+
+
+def test_a_reply_of_another_model_is_scored_flagged_and_said(project: Project, server: LoopbackServer):
+    server.script = lambda _request, _n: completion("two words", model="another")
+    run = project.run("--model", f"m={server.base_url}", *grid(1), "--record-mode=once")
+    assert run.status == 0
+    assert all(
+        "served_model_differs" in row["flags"] and row["served_model"] == "another" for row in run.rows
+    )
+    assert run.audit["run"]["served_model_differs"] == {"m": "another"}
+    assert "m was served by another" in run.flat
+    replayed = project.run("--model", f"m={server.base_url}", *grid(1))
+    assert without_run(replayed.rows) == without_run(run.rows)

@@ -143,11 +143,11 @@ DAMAGES = [
     (cut_a_byte, "is cut"),
     (change_a_byte, "was changed"),
     (other_schema, "wise.cassette/9"),
-    (with_carriage_returns, "was changed"),
+    (with_carriage_returns, "converted to CRLF"),
     (of_another_model, "'M'"),
     (swapped, "a second recording"),
     (lambda _: b"", "is empty"),
-    (lambda _: b"[]\n", "wise.cassette/1"),
+    (lambda _: b"[]\n", "no cassette header"),
     (lambda _: b"\xff\xfe\n", "no cassette header"),
 ]
 

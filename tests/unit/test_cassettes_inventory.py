@@ -61,7 +61,7 @@ def test_a_complete_pack_has_nothing_missing_and_nothing_left_over(tmp_path):
             panel="short",
             model="m",
             path=path,
-            n_recorded=8,
+            recorded=tuple(sorted(GRID)),
             n_planned=8,
             missing=(),
             orphaned=(),

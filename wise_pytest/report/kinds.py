@@ -38,10 +38,11 @@ def kinds_of_a_run(asked: Iterable[ReportKind]) -> list[ReportKind]:
     return [ReportKind(name) for name in DEFAULT_NAMES if not names or name in names or name == "json"]
 
 
-def parse_report_option(text: str) -> ReportKind:
+def parse_report_option(text: str, name: str = "--wise-report") -> ReportKind:
     """Read ``KIND[:PATH]``.
 
-    Only the first colon separates, so a path may hold more of them.
+    Only the first colon separates, so a path may hold more of them. ``name`` is
+    the option as the user wrote it.
 
     Raises
     ------
@@ -53,12 +54,12 @@ def parse_report_option(text: str) -> ReportKind:
     known = ", ".join(DEFAULT_NAMES)
     if kind not in DEFAULT_NAMES:
         raise OptionError(
-            f"--wise-report {text!r}: there is no kind {kind!r}; write KIND[:PATH] with one of {known}"
+            f"{name} {text!r}: there is no kind {kind!r}; write KIND[:PATH] with one of {known}"
         )
     if colon and not path.strip():
-        raise OptionError(f"--wise-report {text!r}: a path must follow the colon; or write just {kind!r}")
+        raise OptionError(f"{name} {text!r}: a path must follow the colon; or write just {kind!r}")
     try:
         # Shells expand a tilde at the start of a word only, which this is not.
         return ReportKind(kind, Path(path).expanduser() if colon else None)
     except RuntimeError as error:
-        raise OptionError(f"--wise-report {text!r}: {error}; write the path out") from error
+        raise OptionError(f"{name} {text!r}: {error}; write the path out") from error

@@ -1,0 +1,43 @@
+"""What is asked of a local server before it is recorded from."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.loopback import Answer, LoopbackServer
+from wise_pytest.endpoints.model import Endpoint
+from wise_pytest.errors import ModelError
+from wise_pytest.transport.introspect import describe_servers
+
+LOCAL = Endpoint(
+    name="m", provider="p", protocol="openai", api_model="m", base_url="http://127.0.0.1:1/v1", local=True
+)
+
+
+def test_a_servers_own_words_are_kept():
+    with LoopbackServer(models=("m", "other")) as server:
+        server.pages["/openapi.json"] = Answer({"info": {"title": "A server", "version": "1.2"}})
+        described = describe_servers([replace(LOCAL, base_url=server.base_url)])
+        assert [request.path for request in server.requests] == ["/v1/models", "/openapi.json"]
+    assert described == {"m": {"models": ["m", "other"], "title": "A server", "version": "1.2"}}
+
+
+def test_a_bundled_model_is_not_recorded_from_anothers_server():
+    with LoopbackServer(models=("other",)) as server:
+        endpoint = replace(LOCAL, base_url=server.base_url, bundled=True)
+        with pytest.raises(ModelError, match=r"^m: the server at .* serves other; start it with this model"):
+            describe_servers([endpoint])
+        # Any other name may be the user's own for what the server serves.
+        assert describe_servers([replace(endpoint, bundled=False)])["m"]["models"] == ["other"]
+
+
+def test_who_does_not_answer_or_is_remote_has_no_entry():
+    assert describe_servers([LOCAL, replace(LOCAL, name="remote", local=False)]) == {}
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"data": 3}', b'{"data": [{"name": "m"}, 3]}'])
+def test_nonsense_is_no_answer(body: bytes):
+    with LoopbackServer() as server:
+        server.pages = dict.fromkeys(("/v1/models", "/openapi.json"), Answer(body))
+        described = describe_servers([replace(LOCAL, base_url=server.base_url, bundled=True)])
+    assert described == ({"m": {"models": ["m"]}} if b'"m"' in body else {})
