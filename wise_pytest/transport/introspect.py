@@ -54,12 +54,13 @@ def _describe(endpoint: Endpoint, wire: Wire) -> dict[str, Any]:
     listed = models.get("data") if isinstance(models, dict) else None
     if isinstance(listed, list):
         names = sorted(str(entry["id"]) for entry in listed if isinstance(entry, dict) and "id" in entry)
+        if names:
+            said["models"] = names
         if endpoint.bundled and names and endpoint.api_model not in names:
             raise ModelError(
                 f"{endpoint.name}: the server at {endpoint.base_url} serves {', '.join(names)}; "
                 "start it with this model, or choose the one that it serves"
             )
-        said["models"] = names
     parts = urlsplit(endpoint.base_url)
     info = _get(f"{parts.scheme}://{parts.netloc}/openapi.json", wire)
     if isinstance(info, dict) and isinstance(info.get("info"), dict):
