@@ -61,11 +61,19 @@ def pack_bytes(*lines: bytes, **header: Any) -> bytes:
         "panel": "p",
         "model": "m",
         "recordings": len(lines),
-        "sha256": hashlib.sha256(body).hexdigest(),
+        "sha256": None,
         "sessions": [session()],
         **header,
     }
+    if "sha256" not in header:
+        described["sha256"] = digest(described, body)
     return json.dumps(described).encode("ascii") + b"\n" + body
+
+
+def digest(header: dict[str, Any], body: bytes) -> str:
+    """What a header says of itself and of all after it: over the compact header whose own digest is null."""
+    first = json.dumps({**header, "sha256": None}, separators=(",", ":")).encode("ascii") + b"\n"
+    return hashlib.sha256(first + body).hexdigest()
 
 
 def part_bytes(*lines: bytes, **header: Any) -> bytes:

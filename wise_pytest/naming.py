@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+MAX_NAMED = 30
+"""Names that a message lists."""
 MAX_SLUG = 80
 """No slug is longer than this."""
 
@@ -54,7 +56,8 @@ def hyphenless_slug(name: str) -> str:
 def explain_unknown(kind: str, name: str, known: Iterable[str]) -> str:
     """One line that says what exists instead of ``name``, and which of it is close."""
     names = list(known)
-    exist = f"known: {', '.join(names)}" if names else "there is none"
+    more = f" and {len(names) - MAX_NAMED} more" if len(names) > MAX_NAMED else ""
+    exist = f"known: {', '.join(names[:MAX_NAMED])}{more}" if names else "there is none"
     lowered = {candidate.lower(): candidate for candidate in names}
     close = difflib.get_close_matches(name.lower(), lowered, n=1)
     hint = f"; did you mean {lowered[close[0]]!r}?" if close else ""

@@ -244,10 +244,12 @@ class RunningHooks:
             if report.skipped:
                 return
             row = self._session.failed_row(cell, _reason(call))
+        # One line says it all; a traceback would show the plugin's own code, and local values.
         if row.status == "error" and report.when == "call":
-            # One line says it all; a traceback would show the plugin's own code, and local values.
             report.outcome = "failed"
             report.longrepr = row.reason
+        elif report.failed and call.excinfo is not None and _is_a_miss(call.excinfo.value):
+            report.longrepr = str(call.excinfo.value)
         line = row.to_json()
         setattr(report, ROW, line)
         setattr(report, OUTCOME, _outcome(row))
@@ -287,6 +289,12 @@ def _outcome(row: Row) -> str:
     if row.compliant is None:
         return "error"
     return "compliant" if row.compliant else "noncompliant"
+
+
+def _is_a_miss(error: BaseException) -> bool:
+    from wise_pytest.asking import NonCompliant
+
+    return isinstance(error, NonCompliant)
 
 
 def _reason(call: pytest.CallInfo[None]) -> str:

@@ -178,8 +178,8 @@ class Session:
         for cell in cells:
             if cell.key in seen:
                 raise OptionError(
-                    f"two tests run the panel {cell.panel!r} on {cell.model!r}; a cell is asked once: "
-                    "collect one of them"
+                    f"two tests ask for the same cells ({cell.panel}, {cell.model}); a cell is asked once: "
+                    "collect one test a panel, without further parameters"
                 )
             seen.add(cell.key)
             pair = (cell.panel, cell.model)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.errors import OptionError
+from wise_pytest.errors import OptionError, PanelError
 from wise_pytest.options import DEFAULT_CASSETTES, DEFAULT_OUT, GATE_OPTIONS, OPTIONS, option_value
 
 if TYPE_CHECKING:
@@ -84,9 +84,8 @@ def _build(
 ) -> Settings:
     from wise_pytest.endpoints.registry import load_registry, resolve_models
 
-    models = (
-        resolve_models(patterns, load_registry(table.get("models"), environ=os.environ)) if patterns else ()
-    )
+    registry = load_registry(table.get("models"), environ=os.environ)
+    models = resolve_models(patterns, registry) if patterns else ()
     panels = _checked_panels(values["panel"])
     forms = _checked_forms(values["form"], panels)
     _check_items(values["items"])
@@ -177,7 +176,10 @@ def _check_items(text: str | None) -> None:
     from wise_pytest.panels.loader import bundled_items
     from wise_pytest.panels.selection import select_items
 
-    select_items(bundled_items(), text)
+    try:
+        select_items(bundled_items(), text)
+    except PanelError as error:
+        raise OptionError(f"--wise-items: {error}") from error
 
 
 def _positive(text: str | None, name: str) -> int | None:

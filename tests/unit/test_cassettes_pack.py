@@ -1,12 +1,11 @@
 import dataclasses
-import hashlib
 import json
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.recordings import pack_bytes, part_bytes, recording, session, write
+from tests.recordings import digest, pack_bytes, part_bytes, recording, session, write
 from wise_pytest.cassettes.pack import (
     Exchange,
     Recording,
@@ -202,7 +201,7 @@ def test_a_pack_is_sorted_counted_and_digested(tmp_path):
         "panel": "p",
         "model": "m",
         "recordings": 5,
-        "sha256": hashlib.sha256(b"".join(rest)).hexdigest(),
+        "sha256": digest(json.loads(header), b"".join(rest)),
         "sessions": [session()],
     }
     contents = read(path)
@@ -399,6 +398,7 @@ def test_a_pack_that_does_not_say_how_it_was_recorded_is_refused(tmp_path, sessi
 def test_a_pack_whose_header_lacks_sessions_is_refused(tmp_path):
     header, line_break, body = pack_bytes(A).partition(b"\n")
     short = {name: value for name, value in json.loads(header).items() if name != "sessions"}
+    short["sha256"] = digest(short, body)
     path = write(tmp_path / "m.jsonl", json.dumps(short).encode() + line_break + body)
     with pytest.raises(CassetteError) as error:
         read(path)
@@ -482,3 +482,21 @@ def test_a_header_without_a_name_is_refused(tmp_path, header):
     with pytest.raises(CassetteError) as error:
         read_identity(path)
     assert_explained(error, path, "does not say whose it is")
+
+
+@pytest.mark.parametrize("told", [b'"temperature":0.2', b'"weights":"abc"', b'"started_at":"2026'])
+def test_how_something_was_recorded_cannot_be_changed_unnoticed(tmp_path, told: bytes):
+    made = {
+        "id": "s1",
+        "started_at": "2026-06-12T00:00:00Z",
+        "decoding": {"temperature": 0.2},
+        "notes": {"weights": "abc"},
+    }
+    path = tmp_path / "m.jsonl"
+    line = recording("a")
+    write_pack(path, panel="p", model="m", lines={line.key: line.to_line()}, sessions=[made])
+    content = path.read_bytes()
+    assert content.count(told) == 1
+    path.write_bytes(content.replace(told, told[:-1] + b"9" if told[-1:] != b'"' else told[:-2] + b'x"'))
+    with pytest.raises(CassetteError, match="was changed after it was recorded"):
+        read_pack(path, panel="p", model="m")

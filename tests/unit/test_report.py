@@ -590,6 +590,7 @@ class TestTerminal:
             Line("2 technical errors", "yellow"),
             Line("  2 × HTTP 429 after 5 tries", "yellow"),
             Line("not recorded: length_range, json_structure (beta, tiny); length_range (alpha)", "yellow"),
+            Line("  record with --record-mode=new_episodes", "yellow"),
             Line("beta was served by beta-2", "yellow"),
             Line("gate: FAIL: 2 of 4 checks", "red"),
             Line("  gap 50.0 > 20.0 for model alpha in exact_count", "red"),
@@ -628,8 +629,8 @@ class TestTerminal:
         panel["by_model"] = {f"{'x' * 300}{end}": panel["by_model"]["alpha"] for end in "ab"}
         panel["by_model"]["日本語のとても長いモデルの名前です"] = panel["by_model"][f"{'x' * 300}a"]
         document["panels"] = {"constructional_controls": panel}
-        rows = [line.text for line in summary_lines(document, width=80)[:4]]
-        assert {display_width(row) for row in rows} == {80}
+        rows = [line.text for line in summary_lines(document, width=100)[:4]]
+        assert {display_width(row) for row in rows} == {100}
         assert "xa " in rows[1]
         assert "xb " in rows[2]
 

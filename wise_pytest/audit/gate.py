@@ -125,7 +125,7 @@ def parse_threshold(text: str, name: str) -> Fraction:
     stripped = text.strip()
     # No exponents: 1e999999999 is a number too, and takes for ever to become an exact one.
     if _PLAIN_NUMBER.fullmatch(stripped) is None:
-        raise OptionError(f"{name}: must be {expected}, such as 0.5, not {text!r}")
+        raise OptionError(f"{name}: must be {expected}, not {text!r}")
     value = Fraction(stripped)
     if value < low or (high is not None and value > high):
         raise OptionError(f"{name}: must be {expected}, not {text!r}")
@@ -233,12 +233,13 @@ class _Question:
 
 
 def _absent_models(audit: Audit, thresholds: Thresholds, expected: Collection[str]) -> Iterator[Check]:
-    limit = limit_for(thresholds, "coverage")
+    """Models that the user named and that nothing was scored of, unless their coverage says so already."""
+    limit = limit_for(thresholds, "coverage") or Fraction(0)
     for name in sorted(set(expected).difference(audit.exclude)):
         found = [panel.by_model[name] for panel in audit.panels.values() if name in panel.by_model]
-        if not any(model.coverage.n_scored for model in found):
-            question = _Question("coverage", Fraction(0) if limit is None else limit, model=name)
-            yield question.leave_open(f"no panel has a scored row of {name}")
+        if (found and limit) or any(model.coverage.n_scored for model in found):
+            continue
+        yield _Question("coverage", limit, model=name).leave_open(f"no panel has a scored row of {name}")
 
 
 def _model_checks(panel: PanelAudit, thresholds: Thresholds) -> Iterator[Check]:

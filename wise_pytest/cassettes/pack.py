@@ -1,7 +1,7 @@
 """The packed cassette: all recordings of one model in one panel, one a line.
 
 A pack is a text file of ASCII JSON lines. The first line is a header with the
-full identity, the number of recordings and the SHA-256 of all lines after it;
+full identity, the number of recordings and a SHA-256 over itself and all lines after it;
 the others are recordings, sorted by item, form and repetition, so that a new
 recording is a one-line difference in version control::
 
@@ -164,7 +164,7 @@ def read_pack(path: Path, *, panel: str, model: str) -> Contents:
             f"{path}: is cut or merged by hand: holds {n_whole} whole recordings, "
             f"and {expected} by its header; {RESTORE}"
         )
-    if hashlib.sha256(body).hexdigest() != header.get("sha256"):
+    if _digest(header, body) != header.get("sha256"):
         raise CassetteError(
             f"{path}: was changed after it was recorded (its SHA-256 does not match); {RESTORE}"
         )
@@ -240,10 +240,16 @@ def write_pack(
         "panel": panel,
         "model": model,
         "recordings": len(ordered),
-        "sha256": hashlib.sha256(body).hexdigest(),
+        "sha256": None,
         "sessions": [described[name] for name in sorted(described)],
     }
+    header["sha256"] = _digest(header, body)
     write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError)
+
+
+def _digest(header: Mapping[str, Any], body: bytes) -> str:
+    """SHA-256 over the header, its own digest as null, and all lines after it."""
+    return hashlib.sha256(_line({**header, "sha256": None}) + body).hexdigest()
 
 
 def _read(path: Path) -> tuple[Mapping[str, Any] | None, bytes]:

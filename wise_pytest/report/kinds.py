@@ -33,8 +33,8 @@ class ReportKind:
 
 
 def kinds_of_a_run(asked: Iterable[ReportKind]) -> list[ReportKind]:
-    """What goes into a run's own folder: every kind, or those asked for and always the JSON."""
-    names = {kind.kind for kind in asked}
+    """What goes into a run's own folder: every kind, or those asked for without a path and the JSON."""
+    names = {kind.kind for kind in asked if kind.path is None}
     return [ReportKind(name) for name in DEFAULT_NAMES if not names or name in names or name == "json"]
 
 
@@ -56,7 +56,7 @@ def parse_report_option(text: str, name: str = "--wise-report") -> ReportKind:
         raise OptionError(
             f"{name} {text!r}: there is no kind {kind!r}; write KIND[:PATH] with one of {known}"
         )
-    if colon and not path.strip():
+    if colon and path.strip() in {"", "-"}:
         raise OptionError(f"{name} {text!r}: a path must follow the colon; or write just {kind!r}")
     try:
         # Shells expand a tilde at the start of a word only, which this is not.

@@ -23,7 +23,7 @@ Style: TypeAlias = Literal["plain", "green", "red", "yellow", "bold"]
 
 _MAX_MODELS = 20
 _MAX_SENTENCES = 3
-_MIN_NAME = 12
+_MIN_NAME = 32
 _GAP = "  "
 _HEADER = ("panel", "model", "POS", "mean", "worst (form)", "gap", "coverage")
 _NAMES = 2
@@ -150,14 +150,19 @@ def _ranking(ranking: Mapping[str, Any]) -> str:
     parts = []
     if taus:
         form = min(taus, key=taus.__getitem__)
-        parts.append(f"lowest tau_b {show(taus[form], 'decimal')} ({form})")
+        parts.append(f"lowest tau_b {show(taus[form], 'decimal')} ({_at(form, taus)})")
     if rates:
         form = max(rates, key=rates.__getitem__)
-        parts.append(f"highest reversal {show(rates[form], 'rate')} ({form})")
+        parts.append(f"highest reversal {show(rates[form], 'rate')} ({_at(form, rates)})")
     if parts:
         return ", ".join(parts)
     reasons = dict.fromkeys(str(said) for form in ranking if (said := mapping(ranking, form).get("reason")))
     return f"not available ({'; '.join(reasons) or 'no reason is given'})"
+
+
+def _at(form: str, values: Mapping[str, int | float]) -> str:
+    """The form, unless all have its value."""
+    return "every form" if len(values) > 1 and len(set(values.values())) == 1 else form
 
 
 def _trouble(document: Document) -> list[Line]:
@@ -169,9 +174,11 @@ def _trouble(document: Document) -> list[Line]:
     missing = facts.not_recorded(document)
     if missing:
         lines.append(Line(f"not recorded: {'; '.join(missing)}", "yellow"))
+        lines.append(Line(f"{_GAP}record with --record-mode=new_episodes", "yellow"))
     lines += [Line(served, "yellow") for served in facts.served_by_others(document)]
     partial = facts.partial_reason(document)
-    if partial is not None:
+    if partial is not None and facts.gate_verdict(document).status == "fail":
+        # Otherwise it is the gate's own reason, one line further down.
         lines.append(Line(f"partial: {partial}", "yellow"))
     return lines
 
