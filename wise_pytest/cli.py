@@ -89,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
 def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.audit import build_audit
     from wise_pytest.audit.document import dump, to_document
+    from wise_pytest.audit.facts import row_facts
     from wise_pytest.audit.gate import evaluate_gate
     from wise_pytest.audit.rows import read_rows, rescore
     from wise_pytest.manifest import read_plans
@@ -106,9 +107,8 @@ def _audit(parsed: argparse.Namespace) -> int:
         rows = list(rescored.rows)
     planned = read_plans(parsed.rows)
     partial = _partial(rows, planned)
-    audit = build_audit(
-        rows, exclude=exclude, planned=planned, provenance={"wise_pytest": __version__, "partial": partial}
-    )
+    provenance = {"wise_pytest": __version__, "partial": partial, **row_facts(rows)}
+    audit = build_audit(rows, exclude=exclude, planned=planned, provenance=provenance)
     gate = evaluate_gate(audit, limits, partial=partial)
     document = to_document(audit, gate)
     text = dump(document)

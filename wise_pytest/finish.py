@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
+from wise_pytest.audit.facts import row_facts
 from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import partial_reason, write_manifest
@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from wise_pytest.xdist import Plan, RunIdentity
 
 LATEST = "latest"
-MAX_REASONS = 20
-"""Different reasons of technical errors that the audit lists; all are in the rows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def finish_run(
         rows,
         exclude=settings.exclude,
         planned=expected,
-        provenance=_provenance(settings, plan, rows, partial),
+        provenance=_provenance(plan, rows, partial),
     )
     gate = evaluate_gate(
         audit,
@@ -104,30 +102,14 @@ def finish_run(
     return Outcome(lines=tuple(lines), passed=gate.status == "pass" and problem is None)
 
 
-def _provenance(settings: Settings, plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
+def _provenance(plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
     """What the audit says of its run: nothing that differs between two replays of the same recordings."""
-    reasons: Counter[str] = Counter()
-    served: dict[str, str] = {}
-    for row in rows:
-        if row.status == "error":
-            reasons[row.reason or "no reason was given"] += 1
-        if "served_model_differs" in row.flags and row.served_model is not None:
-            served[row.model] = min(row.served_model, served.get(row.model, row.served_model))
-    most_common = sorted(reasons.items(), key=lambda pair: (-pair[1], pair[0]))[:MAX_REASONS]
     return {
         "wise_pytest": __version__,
-        "models": {
-            selected.endpoint.name: {
-                "provider": selected.endpoint.provider,
-                "api_model": selected.endpoint.api_model,
-            }
-            for selected in settings.models
-        },
         "panels": {name: panel.digest for name, panel in sorted(plan.panels.items())},
         "not_recorded": [{"panel": panel, "model": model} for panel, model in sorted(set(plan.not_recorded))],
         "partial": partial,
-        "errors": [{"reason": reason, "n": count} for reason, count in most_common],
-        "served_model_differs": dict(sorted(served.items())),
+        **row_facts(rows),
     }
 
 
