@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.plugin.harness import MODES, PANEL_TEST, Project, Recorded, grid
+from tests.recordings import digest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -134,7 +134,7 @@ def swapped(content: bytes) -> bytes:
     body = b"".join([first, first, *rest])
     assert second != first
     record = json.loads(header)
-    record["sha256"] = hashlib.sha256(body).hexdigest()
+    record["sha256"] = digest(record, body)
     return json.dumps(record, separators=(",", ":")).encode() + b"\n" + body
 
 
@@ -219,7 +219,7 @@ MARKERS = {
     "no fixture": ('@pytest.mark.wise("exact_count")\ndef test_a(): pass', ["fixture 'wise'"]),
     "one panel twice": (
         PANEL_TEST.partition("\n\n")[2] + '@pytest.mark.wise("exact_count")\ndef test_b(wise): pass',
-        ["two tests run the panel 'exact_count' on 'm'"],
+        ["two tests ask for the same cells (exact_count, m)"],
     ),
 }
 
