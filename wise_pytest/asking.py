@@ -5,9 +5,10 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING
 
-from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError
+from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError, WiseError
 from wise_pytest.manifest import utc_now
 from wise_pytest.records import SCORED_STATUSES, Generation, build_row
 
@@ -52,6 +53,7 @@ class CellRun:
         describe_recording: Callable[[], Mapping[str, Any]],
         writer: str,
         strict: bool,
+        answered: Generation | None = None,
     ) -> None:
         self.cell = cell
         self.row: Row | None = None
@@ -65,11 +67,14 @@ class CellRun:
         self._describe_recording = describe_recording
         self._writer = writer
         self._strict = strict
-        self._generation: Generation | None = None
+        self.generation = answered
+        """What ``ask`` has returned; of an earlier try of the same test, if there was one."""
+        self._failure: TechnicalError | None = None
+        self._asking = threading.Lock()
         self._request_digest: str | None = None
 
     def ask(self) -> Generation:
-        """Call the endpoint, or replay this cell's recording; a second call returns the same.
+        """Call the endpoint, or replay this cell's recording; a second call gives the same again.
 
         Raises
         ------
@@ -77,24 +82,16 @@ class CellRun:
             If there is no usable reply. The cell's row is kept with the status
             ``error``; it is never scored.
         """
-        if self._generation is not None:
-            return self._generation
-        try:
-            generation = self._ask()
-        except TechnicalError as error:
-            reason = f"{type(error).__name__}: {error}"
-            self._keep(
-                Generation(status="error", text=None, reason=reason, request_digest=self._request_digest),
-                None,
-            )
-            raise
-        if generation.status == "error":
-            self._keep(generation, None)
-            raise TechnicalError(generation.reason or "no usable reply")
-        if generation.status not in SCORED_STATUSES:
-            self._keep(generation, None)
-        self._generation = generation
-        return generation
+        with self._asking:
+            if self._failure is not None:
+                raise self._failure
+            if self.generation is None:
+                try:
+                    self.generation = self._usable()
+                except TechnicalError as error:
+                    self._failure = error
+                    raise
+            return self.generation
 
     def score(self, generation: Generation) -> Verdict | None:
         """Verify the complete visible output; ``None`` where the provider withheld it.
@@ -102,11 +99,21 @@ class CellRun:
         A miss is data: it is kept in the row and does not fail the test, unless
         the run is strict.
 
+        Parameters
+        ----------
+        generation
+            What ``ask`` of this very cell has returned, untouched.
+
         Raises
         ------
         NonCompliant
             If the output misses the requirement and the run is strict.
+        WiseError
+            If it is anything else: a text that was stripped, repaired or made up
+            is not what the model has said.
         """
+        if generation is not self.generation:
+            raise WiseError("score what wise.ask() of this test has returned, as it is")
         if generation.status not in SCORED_STATUSES or generation.text is None:
             return None
         from wise_pytest.verifiers import get_verifier
@@ -116,6 +123,21 @@ class CellRun:
         if self._strict and not verdict.compliant:
             raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")
         return verdict
+
+    def _usable(self) -> Generation:
+        """The generation, unless it is none; then the row says why."""
+        try:
+            generation = self._ask()
+        except TechnicalError as error:
+            reason = f"{type(error).__name__}: {error}"
+            failed = Generation(status="error", text=None, reason=reason, request_digest=self._request_digest)
+            self._keep(failed, None)
+            raise
+        if generation.status not in SCORED_STATUSES:
+            self._keep(generation, None)
+        if generation.status == "error":
+            raise TechnicalError(generation.reason or "no usable reply")
+        return generation
 
     def _keep(self, generation: Generation, verdict: Verdict | None) -> None:
         """Build the cell's row; one that is already kept stays."""

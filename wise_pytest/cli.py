@@ -14,12 +14,11 @@ from wise_pytest.errors import ConfigError, OptionError
 from wise_pytest.options import DEFAULT_CASSETTES, GATE_OPTIONS, OPTIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
     from typing import TextIO
 
     from wise_pytest.audit.rows import Rescored
     from wise_pytest.cassettes.pack import RecordingKey
-    from wise_pytest.records import Row
 
 EXIT_GATE = 1
 EXIT_USAGE = 2
@@ -92,7 +91,7 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.facts import row_facts
     from wise_pytest.audit.gate import evaluate_gate
     from wise_pytest.audit.rows import read_rows, rescore
-    from wise_pytest.manifest import read_plans
+    from wise_pytest.manifest import progress, read_expected_models, read_plans
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
@@ -105,11 +104,12 @@ def _audit(parsed: argparse.Namespace) -> int:
     rescored = rescore(rows) if parsed.rescore else None
     if rescored is not None:
         rows = list(rescored.rows)
-    planned = read_plans(parsed.rows)
-    partial = _partial(rows, planned)
-    provenance = {"wise_pytest": __version__, "partial": partial, **row_facts(rows)}
-    audit = build_audit(rows, exclude=exclude, planned=planned, provenance=provenance)
-    gate = evaluate_gate(audit, limits, partial=partial)
+    done = progress(read_plans(parsed.rows), rows)
+    provenance = {"wise_pytest": __version__, "partial": done.partial, **row_facts(rows)}
+    audit = build_audit(rows, exclude=exclude, planned=done.n_cells, provenance=provenance)
+    gate = evaluate_gate(
+        audit, limits, expected_models=read_expected_models(parsed.rows), partial=done.partial
+    )
     document = to_document(audit, gate)
     text = dump(document)
     places = [kind for kind in kinds if kind.path is not None]
@@ -152,14 +152,6 @@ def _list_cassettes(parsed: argparse.Namespace) -> int:
 def _shown(key: RecordingKey) -> str:
     item, form, repetition = key
     return f"{item}, {form}, repetition {repetition}"
-
-
-def _partial(rows: Sequence[Row], planned: Mapping[tuple[str, str], int]) -> str | None:
-    """Why the runs are incomplete; ``None`` where they are whole, or no plan is known."""
-    from wise_pytest.manifest import partial_reason
-
-    n_rows = sum((row.panel, row.model) in planned for row in rows)
-    return partial_reason(n_rows, sum(planned.values())) if planned else None
 
 
 def _rescored_lines(rescored: Rescored) -> list[str]:

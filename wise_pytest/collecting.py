@@ -71,7 +71,8 @@ class CollectorHooks:
         if cell is not None:
             self._collector.started(report.nodeid, decode_cell(cell))
         row = getattr(report, ROW, None)
-        if row is not None and report.outcome in REPORTED:
+        # Of a test that is tried again, an answer counts from the first try on; a technical error does not.
+        if row is not None and (report.outcome in REPORTED or getattr(report, OUTCOME) != "error"):
             self._collector.take_line(row, report.nodeid)
         elif report.when == CRASHED and self._collector.crashed(report.nodeid) is not None:
             setattr(report, OUTCOME, "error")
@@ -85,14 +86,19 @@ class CollectorHooks:
         option = session.config.option
         if any(getattr(option, name, False) for name in WITHOUT_TESTS):
             return
-        passed = True
         try:
             self._outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)
-            passed = self._outcome is None or self._outcome.passed
         except ConfigError as error:
-            self._problem = str(error)
-            passed = False
-        if not passed and session.exitstatus == pytest.ExitCode.OK:
+            self.note_problem(session, str(error))
+            return
+        failed = self._outcome is not None and not self._outcome.passed
+        if failed and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def note_problem(self, session: pytest.Session, problem: str) -> None:
+        """Learn of something that went wrong at the end; no session passes with it."""
+        self._problem = problem
+        if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)

@@ -91,12 +91,13 @@ class Collector:
             self._journal_problem = f"{self.folder}: rows are not kept: {reason_of(error)}"
 
     def finish(self, *, exit_status: int, environ: Mapping[str, str]) -> Outcome | None:
-        """Audit, judge and report; ``None`` where no panel was collected."""
+        """Audit, judge and report; ``None`` where no panel was collected, nor asked for."""
         if self._journal is not None:
             self._journal.close()
+        from wise_pytest.finish import finish_run, nothing_to_audit
+
         if not self._plan.planned and not self._plan.not_recorded:
-            return None
-        from wise_pytest.finish import finish_run
+            return nothing_to_audit() if self._settings.asked else None
 
         return finish_run(
             settings=self._settings,

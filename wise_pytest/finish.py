@@ -44,6 +44,12 @@ class Outcome:
     """Whether the exit status may stay 0."""
 
 
+def nothing_to_audit() -> Outcome:
+    """The end of a session that was asked for an audit and has collected no panel: no pass, and no files."""
+    line = Line("gate: NOT EVALUATED: no test of a chosen panel was collected", "yellow")
+    return Outcome(lines=(line,), passed=False)
+
+
 def finish_run(
     *,
     settings: Settings,

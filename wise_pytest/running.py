@@ -7,11 +7,11 @@ The hooks are thin: what they decide is in ``Session``.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
-from wise_pytest.collecting import CollectorHooks
+from wise_pytest.collecting import REPORTED, CollectorHooks
 from wise_pytest.collector import Collector, check_writable
 from wise_pytest.errors import ConfigError, OptionError, WiseError
 from wise_pytest.naming import slug
@@ -30,11 +30,12 @@ from wise_pytest.xdist import (
     encode_plan,
     is_worker,
     shared_identity,
+    without_surrogates,
     worker_name,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Mapping
 
     from wise_pytest.asking import CellRun
     from wise_pytest.cassettes.vcr import CellPersister
@@ -43,8 +44,8 @@ if TYPE_CHECKING:
 PERSISTER: pytest.StashKey[CellPersister | None] = pytest.StashKey()
 CELL_RUN: pytest.StashKey[CellRun] = pytest.StashKey()
 
-NOT_SELECTED = "not-selected"
-"""Identifier of the stand-in for a panel that the options leave out; it is deselected."""
+NOT_SELECTED = object()
+"""Stands in for the cells of a panel that the options leave out; its test is deselected."""
 STATUS_LETTERS = {
     "noncompliant": ("noncompliant", "n", ("NONCOMPLIANT", {"yellow": True})),
     "blocked": ("blocked", "b", ("BLOCKED", {"yellow": True})),
@@ -65,32 +66,47 @@ def configure(config: pytest.Config) -> None:
         settings = read_settings(config)
         if settings is None:
             return
+        if settings.models and getattr(config.option, "dist", "no") == "each":
+            raise OptionError(
+                "--dist each runs every test in every worker, and a cell is asked once: use --dist load"
+            )
         identity = (
             shared_identity(config)
             if is_worker(config)
             else start_run(settings, live=not config.option.collectonly)
         )
         session = Session(settings, identity, writer=worker_name(config))
-        collector = None
         if not is_worker(config):
             if not config.option.collectonly:
                 check_writable(settings.out)
             session.check_recordings()
-            collector = Collector(settings, identity)
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
-    config.pluginmanager.register(RunningHooks(config, session, collector), "wise-running")
-    if collector is not None:
-        config.pluginmanager.register(CollectorHooks(collector, identity), "wise-collecting")
+    if is_worker(config):
+        config.pluginmanager.register(RunningHooks(config, session), "wise-running")
+        return
+    collector = Collector(settings, identity)
+    collecting = CollectorHooks(collector, identity)
+    running = RunningHooks(config, session, collector=collector, collecting=collecting)
+    config.pluginmanager.register(running, "wise-running")
+    config.pluginmanager.register(collecting, "wise-collecting")
 
 
 class RunningHooks:
     """Feeds pytest with a session's cells, and its reports with their rows."""
 
-    def __init__(self, config: pytest.Config, session: Session, collector: Collector | None) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        session: Session,
+        *,
+        collector: Collector | None = None,
+        collecting: CollectorHooks | None = None,
+    ) -> None:
         self._session = session
         self._collector = collector
         """Of this very process; ``None`` in a worker, whose rows travel on reports."""
+        self._collecting = collecting
         self._in_worker = is_worker(config)
         self._plan_sent = False
         self._problem: str | None = None
@@ -138,7 +154,7 @@ class RunningHooks:
                 values.append(pytest.param(None, marks=pytest.mark.skip(reason=reason)))
                 ids.append(f"{slug(panel_id)}-{slug(model)}-not-recorded")
         if not values:
-            values, ids = [None], [f"{slug(panel_id)}-{NOT_SELECTED}"]
+            values, ids = [NOT_SELECTED], [f"{slug(panel_id)}-not-selected"]
         metafunc.parametrize(FIXTURE, values, ids=ids, indirect=True)
 
     @pytest.hookimpl(tryfirst=True)
@@ -155,18 +171,44 @@ class RunningHooks:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Note what is left to run, after everybody has deselected."""
+        if self._problem is not None:
+            return
         try:
+            for item in session.items:
+                if item.get_closest_marker(MARKER) is not None and FIXTURE not in _params_of(item):
+                    raise OptionError(
+                        f"{item.nodeid}: a panel's test is a function, or a method of a plain class; "
+                        "pytest runs this one without its cells"
+                    )
             self._session.note_selected(cell for cell in map(_cell_of, session.items) if cell is not None)
         except ConfigError as error:
             self._refuse(session.items, str(error))
         if self._collector is not None:
             self._collector.take_plan(self._session.plan)
 
-    @pytest.hookimpl(tryfirst=True)
+    @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Tell the process that the user started why this worker has run nothing."""
-        if self._in_worker and self._problem is not None:
-            session.config.workeroutput[PROBLEM] = self._problem  # type: ignore[attr-defined]
+        """Pack what was recorded; tell the process that the user started why a worker has run nothing."""
+        if self._in_worker:
+            if self._problem is not None:
+                session.config.workeroutput[PROBLEM] = self._problem  # type: ignore[attr-defined]
+            return
+        self._session.close()
+        try:
+            self._held.close()
+        except ConfigError as error:
+            if self._collecting is not None:
+                self._collecting.note_problem(session, str(error))
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> Generator[None, dict[str, Any] | None, dict[str, Any] | None]:
+        """Let a worker's report cross: execnet aborts on a lone surrogate, which a model may have written."""
+        data = yield
+        if self._in_worker and data is not None and (report.outcome != "passed" or report.sections):
+            return cast("dict[str, Any]", without_surrogates(data))
+        return data
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
@@ -203,7 +245,11 @@ class RunningHooks:
             raise WiseError(
                 "no cassette is active, and a cell is not asked without one; is pytest-recording disabled?"
             )
-        run = item.stash[CELL_RUN] = self._session.cell_run(cell, persister)
+        earlier = item.stash.get(CELL_RUN, None)
+        run = self._session.cell_run(
+            cell, persister, answered=None if earlier is None else earlier.generation
+        )
+        item.stash[CELL_RUN] = run
         return run
 
     @pytest.hookimpl(wrapper=True)
@@ -229,7 +275,7 @@ class RunningHooks:
     def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
         """Show what a cell's outcome is: not compliant is no failure, and no pass."""
         outcome = getattr(report, OUTCOME, None)
-        if report.when == "setup" or outcome not in STATUS_LETTERS:
+        if report.when == "setup" or outcome not in STATUS_LETTERS or report.outcome not in REPORTED:
             return None
         if report.failed and outcome != "error":
             return None
@@ -273,14 +319,18 @@ def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:
     return marker.args[0]
 
 
-def _cell_of(item: pytest.Item) -> Cell | None:
+def _params_of(item: pytest.Item) -> Mapping[str, object]:
     callspec = getattr(item, "callspec", None)
-    value = None if callspec is None else callspec.params.get(FIXTURE)
+    return {} if callspec is None else callspec.params
+
+
+def _cell_of(item: pytest.Item) -> Cell | None:
+    value = _params_of(item).get(FIXTURE)
     return value if isinstance(value, Cell) else None
 
 
 def _is_left_out(item: pytest.Item) -> bool:
-    return item.name.endswith(f"-{NOT_SELECTED}]") and item.get_closest_marker(MARKER) is not None
+    return _params_of(item).get(FIXTURE) is NOT_SELECTED
 
 
 def _outcome(row: Row) -> str:

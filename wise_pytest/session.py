@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.endpoints.model import Endpoint
     from wise_pytest.panels.model import Panel
-    from wise_pytest.records import Cell, CellKey, Row
+    from wise_pytest.records import Cell, CellKey, Generation, Row
     from wise_pytest.settings import Settings
     from wise_pytest.transport.client import Client
 
@@ -198,8 +198,17 @@ class Session:
             rewrite=self.settings.record_mode == "rewrite",
         )
 
-    def cell_run(self, cell: Cell, persister: CellPersister | None) -> CellRun:
-        """What the test of a cell is given."""
+    def cell_run(
+        self, cell: Cell, persister: CellPersister | None, *, answered: Generation | None = None
+    ) -> CellRun:
+        """What the test of a cell is given.
+
+        Parameters
+        ----------
+        answered
+            The answer that an earlier try of the test has had. It stays the
+            answer: another try must not turn a miss into a pass, nor pay twice.
+        """
         from wise_pytest.asking import CellRun
 
         endpoint = self._endpoints[cell.model]
@@ -215,6 +224,7 @@ class Session:
             describe_recording=lambda: self._recording_session(endpoint, panel),
             writer=self._writer,
             strict=self.settings.strict,
+            answered=answered,
         )
 
     def failed_row(self, cell: Cell, reason: str) -> Row:
@@ -232,7 +242,7 @@ class Session:
         if self._client is None:
             from wise_pytest.transport.client import Client
 
-            self._client = Client()
+            self._client = Client(needs_cassette=not self.settings.disable_recording)
         return self._client
 
     def _key(self, endpoint: Endpoint) -> str | None:

@@ -7,6 +7,7 @@ anything runs, so that what is wrong is said in one line and costs nothing.
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 WEIGHTS_NOTE = "weights_sha256"
 """The note that says which file a local server was started with."""
+PLACES = frozenset({"out", "cassettes", "report", "note"})
+"""Options that say where and with what remark, and ask for nothing."""
+MAX_REPETITIONS = 10_000
 SETTINGS_KEYS = ("default_models", "models")
 """What ``[tool.wise]`` may hold."""
 
@@ -50,6 +54,8 @@ class Settings:
     thresholds: Thresholds
     record_mode: str
     disable_recording: bool
+    asked: bool
+    """Whether the command line asks for an audit: to find nothing to audit is then no pass."""
 
     @property
     def replays_only(self) -> bool:
@@ -104,6 +110,9 @@ def _build(
         thresholds=thresholds(values, prefix="wise-"),
         record_mode=config.getoption("--record-mode", None) or "none",
         disable_recording=bool(config.getoption("--disable-recording", default=False)),
+        asked=any(
+            config.getoption(option.dest, default=None) for option in OPTIONS if option.name not in PLACES
+        ),
     )
 
 
@@ -185,8 +194,8 @@ def _check_items(text: str | None) -> None:
 def _positive(text: str | None, name: str) -> int | None:
     if text is None:
         return None
-    if not (text.isascii() and text.isdigit()) or int(text) < 1:
-        raise OptionError(f"{name}: must be a whole number from 1, not {text!r}")
+    if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > MAX_REPETITIONS:
+        raise OptionError(f"{name}: must be a whole number from 1 to {MAX_REPETITIONS}, not {text!r}")
     return int(text)
 
 

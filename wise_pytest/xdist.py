@@ -98,6 +98,17 @@ def encode_identity(identity: RunIdentity) -> str:
     return _encode(dataclasses.asdict(identity))
 
 
+def without_surrogates(value: Any) -> Any:
+    """``value`` with every lone surrogate in its texts written as its escape."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode("utf-8")
+    if isinstance(value, dict):
+        return {without_surrogates(key): without_surrogates(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(without_surrogates(part) for part in value)
+    return value
+
+
 def encode_plan(plan: Plan) -> str:
     """A plan as text."""
     return _encode(

@@ -126,9 +126,9 @@ def test_a_users_own_recordings_are_what_they_are_without_us(project: Project, s
     user_project(project, server, '{"filter_headers": ["x-own"], "match_on": ["method", "uri"]}')
     tapes = project.path / "my_tapes"
 
-    def record(*arguments: str) -> dict[str, bytes]:
+    def record(*arguments: str, status: int = 0) -> dict[str, bytes]:
         run = project.run("test_theirs.py", "--record-mode=once", *arguments)
-        assert run.status == 0
+        assert run.status == status
         assert run.counts == {"passed": 2}
         assert run.folder is None
         content = {path.name: path.read_bytes() for path in tapes.iterdir()}
@@ -139,7 +139,8 @@ def test_a_users_own_recordings_are_what_they_are_without_us(project: Project, s
     bare = record("-p", "no:wise")
     assert list(bare) == ["tape.yaml"]
     assert b"x-own" not in bare["tape.yaml"]
-    ours = record("--wise-model", f"m={server.base_url}")
+    # A model was asked for, and none of these tests is a panel's.
+    ours = record("--wise-model", f"m={server.base_url}", status=1)
     # The only thing that may differ is what the server says of the time.
     assert ours == bare
     assert not (project.path / "cassettes/exact_count").exists()
@@ -194,12 +195,16 @@ def test_a_session_without_panels_is_left_alone(project: Project):
     project.write("test_other.py", "def test_other(): pass\n")
     project.write("pyproject.toml", '[tool.wise]\ndefault_models = ["smollm2-135m-instruct"]\n')
     before = project.files()
-    for arguments in ((), ("--model", "gpt-4.1-mini", "--wise-max-gap", "1"), ("-n", "2")):
+    for arguments in ((), ("-n", "2"), ("-o", "wise_max_gap=1")):
         run = project.run(*arguments)
         assert run.status == 0
         assert run.counts == {"passed": 1}
         assert "wise audit" not in run.text
         assert project.files() == before
+    asked = project.run("--model", "gpt-4.1-mini", "--wise-max-gap", "1")
+    assert asked.status == 1
+    assert "gate: NOT EVALUATED: no test of a chosen panel was collected" in asked.text
+    assert project.files() == before
     (project.path / "test_other.py").unlink()
     assert project.run().status == 5
     assert project.files() == before - {"test_other.py"}

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 CANARY = 'canary-7Yq"\\/e-KEY'
 """Holds characters that JSON escapes."""
+CODES = "".join(f"\\u{ord(char):04X}" for char in CANARY)
+"""The same in a JSON string, in a spelling that no encoder of ours would choose."""
 
 
 def script(request: Received, n: int) -> Reply:
@@ -23,9 +25,12 @@ def script(request: Received, n: int) -> Reply:
     seen = request.headers.get("authorization", "no key came")
     prompt = str(request.prompt)
     if "5 words" in prompt and "exactly" in prompt:
-        return Answer(completion(f"You sent {seen}", note=seen, id=seen), headers={"x-echo": "1"})
+        said = completion(f"You sent {seen}, or SPELLED.", note=seen, id=seen)
+        return Answer(json.dumps(said).replace("SPELLED", CODES).encode(), headers={"x-echo": "1"})
     if "5 words" in prompt:
-        return Answer({"error": {"message": f"bad key {seen}", "code": "invalid_api_key"}}, status=401)
+        message = f"bad key {seen}, SPELLED, {CANARY[:6]}…{CANARY[-5:]}, {CANARY[:6]}***{CANARY[-5:]}"
+        said = {"error": {"message": message, "code": "invalid_api_key"}}
+        return Answer(json.dumps(said).replace("SPELLED", CODES).encode(), status=401)
     if "exactly" in prompt:
         return Answer(f"<html>{seen}</html>", status=403)
     return Answer({"choices": [], "detail": seen})
@@ -54,7 +59,8 @@ def test_a_key_never_leaves_the_process(
     assert [row["status"] for row in run.rows] == ["error", "ok", "error", "error"]
     assert len(project.packs()["exact_count/gpt-4.1-mini.jsonl"]) == 1 + 1
 
-    spellings = {CANARY, json.dumps(CANARY)[1:-1], json.dumps(json.dumps(CANARY)[1:-1])[1:-1], CANARY[:10]}
+    whole = [CANARY, json.dumps(CANARY)[1:-1], CODES]
+    spellings = {*whole, *(json.dumps(way)[1:-1] for way in whole), CANARY[:6], CANARY[-5:]}
     everything = {
         name: (project.path / name).read_bytes()
         for name in project.files()

@@ -217,25 +217,59 @@ def test_two_processes_record_into_one_folder_at_the_same_time(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("in_pack", "in_part", "wins"), [(EARLY, LATE, b"part"), (LATE, EARLY, b"pack"), (EARLY, EARLY, b"part")]
+    ("in_pack", "in_part"), [(EARLY, LATE), (LATE, EARLY), (EARLY, EARLY)], ids=["later", "set-back", "same"]
 )
-def test_the_newer_recording_of_a_cell_wins(tmp_path, in_pack, in_part, wins):
-    old = recording(recorded_at=in_pack, reply_body=b"pack").to_line()
-    new = recording(recorded_at=in_part, reply_body=b"part").to_line()
+def test_what_another_run_recorded_over_a_pack_wins_whatever_its_clock_said(tmp_path, in_pack, in_part):
+    old = recording(session="s1", recorded_at=in_pack, reply_body=b"pack").to_line()
+    new = recording(session="s2", recorded_at=in_part, reply_body=b"part").to_line()
     write(tmp_path / "p" / "m.jsonl", pack_bytes(old, recording("other").to_line()))
-    write(tmp_path / "p" / "m.s2-main-1.part.jsonl", part_bytes(new))
-    expected = {KEY: wins, ("other", "POS", 1): recording().exchange.response_body}
+    write(tmp_path / "p" / "m.s2-main-1.part.jsonl", part_bytes(new, sessions=[session("s2")]))
+    expected = {KEY: b"part", ("other", "POS", 1): recording().exchange.response_body}
     assert recorded(tmp_path) == expected
     pack_parts(tmp_path)
     assert recorded(tmp_path) == expected
     assert files(tmp_path) == ["p/m.jsonl"]
 
 
-@pytest.mark.parametrize(("first", "second", "wins"), [(EARLY, LATE, b"2"), (LATE, EARLY, b"1")])
-def test_the_newer_of_two_parts_wins(tmp_path, first, second, wins):
-    for number, at in ((1, first), (2, second)):
-        line = recording(recorded_at=at, reply_body=b"%d" % number).to_line()
-        write(tmp_path / "p" / f"m.s1-gw{number}-1.part.jsonl", part_bytes(line))
+def test_a_run_on_a_machine_whose_clock_is_behind_replaces_every_recording(tmp_path):
+    for name, at in (("s1", "2026-01-02T00:00:00.000Z"), ("s2", "2025-01-02T00:00:00.000Z")):
+        with RecordingLock(tmp_path):
+            store = CassetteStore(tmp_path)
+            for item in "ab":
+                made = recording(item, session=name, recorded_at=at, reply_body=name.encode())
+                add(store.pack("p", "m"), made, by=session(name))
+            store.close()
+    assert recorded(tmp_path) == {("a", "POS", 1): b"s2", ("b", "POS", 1): b"s2"}
+    assert CassetteStore(tmp_path).pack("p", "m").sessions == (session("s2"),)
+
+
+@pytest.mark.parametrize(("first", "second"), [(EARLY, LATE), (LATE, EARLY)])
+def test_the_later_line_of_a_part_wins(tmp_path, first, second):
+    lines = [
+        recording(recorded_at=at, reply_body=body).to_line() for at, body in ((first, b"1"), (second, b"2"))
+    ]
+    write(tmp_path / "p" / "m.s1-main-1.part.jsonl", part_bytes(*lines))
+    assert recorded(tmp_path) == {KEY: b"2"}
+    pack_parts(tmp_path)
+    assert recorded(tmp_path) == {KEY: b"2"}
+
+
+@pytest.mark.parametrize("sessions", [("s1", "s1"), ("s1", "s2"), ("s2", "s1")])
+@pytest.mark.parametrize(
+    ("times", "wins"), [((EARLY, LATE), b"2"), ((LATE, EARLY), b"1"), ((EARLY, EARLY), b"2")]
+)
+@pytest.mark.parametrize("packed", [False, True])
+def test_the_later_of_two_parts_wins_and_at_the_same_time_the_last_file(
+    tmp_path, sessions, times, wins, packed
+):
+    if packed:  # makes no difference: it is older than both, and its clock was ahead
+        before = recording(session="s0", recorded_at="2027" + LATE[4:], reply_body=b"0").to_line()
+        write(tmp_path / "p" / "m.jsonl", pack_bytes(before, sessions=[session("s0")]))
+    for number, name, at in zip((1, 2), sessions, times, strict=True):
+        line = recording(session=name, recorded_at=at, reply_body=b"%d" % number).to_line()
+        # Named so that the first comes first, whatever its session.
+        part = tmp_path / "p" / f"m.{number}-{name}-1.part.jsonl"
+        write(part, part_bytes(line, sessions=[session(name)]))
     assert recorded(tmp_path) == {KEY: wins}
     pack_parts(tmp_path)
     assert recorded(tmp_path) == {KEY: wins}
@@ -288,6 +322,29 @@ def test_a_kill_between_the_pack_and_the_end_of_its_parts_loses_nothing(tmp_path
         pack_parts(tmp_path)
         assert (tmp_path / "p" / "m.jsonl").read_bytes() == packed
         assert not any(part.exists() for part in parts)
+
+
+@pytest.mark.parametrize(("first", "second"), [(EARLY, LATE), (LATE, EARLY), (EARLY, EARLY)])
+@pytest.mark.parametrize("n_deleted", [0, 1])
+def test_parts_that_a_kill_left_beside_their_pack_change_nothing(tmp_path, first, second, n_deleted):
+    # Two workers of one session have recorded the same cell, over a pack whose clock was ahead.
+    ahead = recording(session="s0", recorded_at="2027" + LATE[4:], reply_body=b"0").to_line()
+    write(tmp_path / "p" / "m.jsonl", pack_bytes(ahead, sessions=[session("s0")]))
+    contents = {}
+    for number, at in enumerate((first, second)):
+        line = recording(recorded_at=at, reply_body=b"gw%d" % number).to_line()
+        contents[tmp_path / "p" / f"m.s1-gw{number}-1.part.jsonl"] = part_bytes(line)
+    for part, content in contents.items():
+        write(part, content)
+    pack_parts(tmp_path)
+    packed, replayed = (tmp_path / "p" / "m.jsonl").read_bytes(), recorded(tmp_path)
+    assert replayed == {KEY: b"gw0" if first > second else b"gw1"}
+    for part in list(contents)[n_deleted:]:  # parts are deleted in the order of their names
+        write(part, contents[part])
+    assert recorded(tmp_path) == replayed
+    with RecordingLock(tmp_path):
+        assert (tmp_path / "p" / "m.jsonl").read_bytes() == packed
+    assert recordings_in(tmp_path) == ["p/m.jsonl"]
 
 
 def test_a_cut_last_line_costs_that_line_and_is_reported(tmp_path):

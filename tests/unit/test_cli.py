@@ -69,3 +69,92 @@ def test_scoring_again_says_what_changed_and_what_it_could_not_reach(tmp_path: P
     printed = capsys.readouterr().out
     assert "scored again: 2 rows, 1 verdicts changed" in printed
     assert "not scored again: 1 rows without text, target or verifier" in printed
+
+
+def cells(*items: str, model: str = "m", repetitions: int = 3) -> list[dict]:
+    """POS and NEG of each item, all compliant."""
+    return [
+        {**BASE, "model": model, "item": item, "form": form, "repetition": repetition, "compliant": True}
+        for item in items
+        for form in ("POS", "NEG")
+        for repetition in range(1, repetitions + 1)
+    ]
+
+
+def run_folder(folder: Path, rows: list[dict], *models: str, named: tuple[str, ...] = ("m",)) -> str:
+    """A run that had planned i001 and i002 for each of ``models``, and what it came to."""
+    folder.mkdir()
+    keep(folder / "generations.jsonl", *rows)
+    plan = {
+        "panel": "exact_count",
+        "items": ["i001", "i002"],
+        "forms": ["POS", "NEG"],
+        "repetitions": 3,
+    }
+    manifest = {
+        "schema": "wise.manifest/1",
+        "plan": [{**plan, "model": model} for model in models],
+        "models": [{"name": name, "explicit": True} for name in named]
+        + [{"name": "by-glob", "explicit": False}],
+    }
+    (folder / "manifest.json").write_text(json.dumps(manifest), encoding="ascii")
+    return str(folder)
+
+
+class TestPlans:
+    def test_foreign_rows_make_up_for_no_planned_one(self, tmp_path: Path, capsys):
+        run = run_folder(tmp_path / "run", cells("i001"), "m")
+        foreign = keep(tmp_path / "foreign.jsonl", *cells("i050"))
+        written = tmp_path / "audit.json"
+        assert main(["audit", run, foreign, "--report", f"json:{written}"]) == 1
+        assert "gate: FAIL" in capsys.readouterr().out
+        document = json.loads(written.read_text("ascii"))
+        m = document["panels"]["exact_count"]["by_model"]["m"]
+        # i001 and i050 of i001, i002 and i050, with two forms and three repetitions each.
+        assert (m["n_scored"], m["n_planned"], m["coverage"]) == (12, 18, 12 / 18)
+        assert document["run"]["partial"] == "partial: 6 of 12 cells"
+
+    def test_more_of_one_model_makes_up_for_no_other(self, tmp_path: Path, capsys):
+        rows = cells("i001", "i002") + cells("i001", model="n")
+        run = run_folder(tmp_path / "run", rows, "m", "n")
+        foreign = keep(tmp_path / "foreign.jsonl", *cells("i050"))
+        assert main(["audit", run, foreign, "--min-coverage", "0", "--max-gap", "100"]) == 1
+        assert "gate: NOT EVALUATED: partial: 18 of 24 cells" in capsys.readouterr().out
+
+    def test_a_whole_run_passes_with_more_rows(self, tmp_path: Path, capsys):
+        run = run_folder(tmp_path / "run", cells("i001", "i002"), "m")
+        foreign = keep(tmp_path / "foreign.jsonl", *cells("i050"))
+        assert main(["audit", run, foreign]) == 0
+        assert "gate: PASS" in capsys.readouterr().out
+
+    def test_a_model_that_was_named_is_not_passed_over(self, tmp_path: Path):
+        run = run_folder(tmp_path / "run", cells("i001", "i002"), "m", named=("m", "zz"))
+        written = tmp_path / "audit.json"
+        assert main(["audit", run, "--report", f"json:{written}"]) == 1
+        gate = json.loads(written.read_text("ascii"))["gate"]
+        assert gate["status"] == "not_evaluated"
+        reasons = {check["model"]: check["reason"] for check in gate["checks"] if check["status"] != "pass"}
+        assert reasons == {"zz": "no panel has a scored row of zz"}
+        assert main(["audit", run, "--exclude", "zz"]) == 0
+
+    def test_another_run_may_hold_the_model_that_was_named(self, tmp_path: Path):
+        first = run_folder(tmp_path / "a", cells("i001", "i002"), "m", named=("m", "zz"))
+        second = run_folder(tmp_path / "b", cells("i001", "i002", model="zz"), "zz", named=("zz",))
+        assert main(["audit", first]) == 1
+        assert main(["audit", first, second]) == 0
+
+    @pytest.mark.parametrize(
+        "plan",
+        ["[" * 100_000, '[{"panel": "p", "model": "m", "items": [], "forms": [], "repetitions": 1e999}]'],
+        ids=["deep", "endless"],
+    )
+    def test_a_damaged_manifest_is_one_line(self, tmp_path: Path, capsys, plan: str):
+        run = run_folder(tmp_path / "run", cells("i001", "i002"), "m")
+        manifest = tmp_path / "run" / "manifest.json"
+        manifest.write_text(
+            f'{{"schema": "wise.manifest/1", "plan": {plan}, "models": []}}', encoding="ascii"
+        )
+        assert main(["audit", run]) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"wise: error: {manifest}: ")
+        assert said.count("\n") == 1

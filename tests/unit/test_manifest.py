@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 
 from wise_pytest.audit.gate import Thresholds
+from wise_pytest.endpoints.model import Endpoint
+from wise_pytest.endpoints.registry import Selected
 from wise_pytest.errors import RowsError
-from wise_pytest.manifest import MANIFEST, partial_reason, read_plans, write_manifest
+from wise_pytest.manifest import (
+    MANIFEST,
+    partial_reason,
+    progress,
+    read_expected_models,
+    read_plans,
+    write_manifest,
+)
+from wise_pytest.records import Row
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity, decode_plan, encode_plan
 
 
@@ -23,9 +33,24 @@ def plan(items: tuple[str, ...], *, model: str = "m", repetitions: int = 3) -> P
     )
 
 
-def keep(folder: Path, planned: Plan, *, outcome: dict[str, Any] | None = None) -> Path:
+def keep(
+    folder: Path,
+    planned: Plan,
+    *,
+    outcome: dict[str, Any] | None = None,
+    models: tuple[tuple[str, bool], ...] = (),
+) -> Path:
+    """The manifest of a run; ``models`` are names, and whether the user wrote them out."""
     settings: Any = SimpleNamespace(
-        record_mode="none", disable_recording=False, models=(), exclude=(), thresholds=Thresholds(), notes={}
+        record_mode="none",
+        disable_recording=False,
+        models=tuple(
+            Selected(Endpoint(name, "lab", "openai-chat", name, "http://127.0.0.1:1/v1"), explicit)
+            for name, explicit in models
+        ),
+        exclude=(),
+        thresholds=Thresholds(),
+        notes={},
     )
     folder.mkdir()
     identity = RunIdentity(run=folder.name, started_at="2026-06-12T00:00:00Z")
@@ -41,21 +66,121 @@ def test_a_plan_survives_the_way_from_a_worker():
 
 
 def test_the_plan_of_one_run(tmp_path: Path):
-    folder = keep(tmp_path / "a", plan(("i001", "i002")))
-    assert read_plans([folder]) == {("exact_count", "m"): 12}
-    assert read_plans([folder / "generations.jsonl"]) == {("exact_count", "m"): 12}
+    folder = keep(tmp_path / "a", plan(("i001", "i002"), repetitions=2))
+    expected = {
+        ("exact_count", "m"): {
+            ("i001", "POS", 1),
+            ("i001", "POS", 2),
+            ("i001", "NEG", 1),
+            ("i001", "NEG", 2),
+            ("i002", "POS", 1),
+            ("i002", "POS", 2),
+            ("i002", "NEG", 1),
+            ("i002", "NEG", 2),
+        }
+    }
+    assert read_plans([folder]) == expected
+    assert read_plans([folder / "generations.jsonl"]) == expected
 
 
 def test_shards_add_up_and_the_same_run_counts_once(tmp_path: Path):
     first = keep(tmp_path / "a", plan(("i001", "i002")))
     second = keep(tmp_path / "b", plan(("i002", "i003", "i004")))
     other = keep(tmp_path / "c", plan(("i001",), model="n", repetitions=1))
-    assert read_plans([first, first]) == {("exact_count", "m"): 12}
-    assert read_plans([first, second, other]) == {("exact_count", "m"): 24, ("exact_count", "n"): 2}
+    assert read_plans([first, first]) == read_plans([first])
+    together = read_plans([first, second, other])
+    assert together["exact_count", "n"] == {("i001", "POS", 1), ("i001", "NEG", 1)}
+    assert {item for item, _, _ in together["exact_count", "m"]} == {"i001", "i002", "i003", "i004"}
+    assert {pair: len(cells) for pair, cells in together.items()} == {
+        ("exact_count", "m"): 24,
+        ("exact_count", "n"): 2,
+    }
+
+
+def test_the_models_that_were_named_in_any_of_the_runs(tmp_path: Path):
+    first = keep(tmp_path / "a", plan(("i001",)), models=(("m", True), ("by-glob", False), ("zz", True)))
+    second = keep(tmp_path / "b", plan(("i001",)), models=(("m", True), ("a", True)))
+    assert read_expected_models([first]) == ("m", "zz")
+    assert read_expected_models([first, second, first / "generations.jsonl", tmp_path]) == ("a", "m", "zz")
+
+
+def row(model: str, item: str, form: str = "POS", *, status: Any = "ok") -> Row:
+    return Row(
+        panel="exact_count",
+        model=model,
+        provider="lab",
+        item=item,
+        form=form,
+        repetition=1,
+        compliant=True if status == "ok" else None,
+        status=status,
+    )
+
+
+M, N = ("exact_count", "m"), ("exact_count", "n")
+TWO = {("i001", "POS", 1), ("i002", "POS", 1)}
+
+
+@pytest.mark.parametrize(
+    ("plans", "rows", "n_cells", "partial"),
+    [
+        ({M: TWO}, [row("m", "i001"), row("m", "i002")], {M: 2}, None),
+        ({M: TWO}, [row("m", "i001"), row("m", "i002", status="error")], {M: 2}, None),
+        ({M: TWO}, [row("m", "i001"), row("m", "i050")], {M: 3}, "partial: 1 of 2 cells"),
+        ({M: TWO}, [row("m", "i001"), row("m", "i002"), row("m", "i050")], {M: 3}, None),
+        (
+            {M: TWO, N: TWO},
+            [row("m", "i001"), row("m", "i002"), row("m", "i050"), row("n", "i001")],
+            {M: 3, N: 2},
+            "partial: 3 of 4 cells",
+        ),
+        ({M: TWO}, [row("n", "i001"), row("n", "i002")], {M: 2}, "partial: 0 of 2 cells"),
+        ({}, [row("m", "i001")], {}, None),
+    ],
+    ids=[
+        "whole",
+        "an-error-is-a-row",
+        "foreign-for-planned",
+        "whole-and-more",
+        "more-of-one-less-of-another",
+        "another-model",
+        "no-plan",
+    ],
+)
+def test_cells_are_compared_and_not_counted(
+    plans: Any, rows: list[Row], n_cells: dict[tuple[str, str], int], partial: str | None
+):
+    done = progress(plans, rows)
+    assert (done.n_cells, done.partial) == (n_cells, partial)
 
 
 def test_rows_without_a_manifest_have_no_plan(tmp_path: Path):
     assert read_plans([tmp_path]) == {}
+
+
+def damaged(**changed: str) -> str:
+    """A manifest of one planned pair, in which some values are other JSON."""
+    entry = {"panel": '"p"', "model": '"m"', "items": '["i001"]', "forms": '["POS"]', "repetitions": "1"}
+    fields = ", ".join(f'"{name}": {value}' for name, value in {**entry, **changed}.items())
+    return f'{{"schema": "wise.manifest/1", "plan": [{{{fields}}}], "models": []}}'
+
+
+@pytest.mark.parametrize(
+    "value", ["1e999", "-1e999", "NaN", "true", "3.0", "2.5", '"3"', "null", "[3]", "0", "-1", "10001"]
+)
+def test_repetitions_that_no_plan_has_are_refused(tmp_path: Path, value: str):
+    (tmp_path / MANIFEST).write_text(damaged(repetitions=value), encoding="utf-8")
+    with pytest.raises(RowsError, match="'repetitions' must be an integer from 1 to 10000, not ") as caught:
+        read_plans([tmp_path])
+    assert str(tmp_path / MANIFEST) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [1, 10_000])
+def test_the_least_and_the_most_repetitions_are_read(tmp_path: Path, value: int):
+    (tmp_path / MANIFEST).write_text(damaged(repetitions=str(value)), encoding="utf-8")
+    planned = read_plans([tmp_path])["p", "m"]
+    assert planned == {("i001", "POS", repetition) for repetition in range(1, value + 1)}
 
 
 @pytest.mark.parametrize(
@@ -67,6 +192,16 @@ def test_rows_without_a_manifest_have_no_plan(tmp_path: Path):
         ('{"schema": "wise.manifest/1"}', "KeyError"),
         ('{"schema": "wise.manifest/1", "plan": [{"panel": "p"}]}', "KeyError"),
         ('{"schema": "wise.manifest/1", "plan": 3}', "TypeError"),
+        ("[" * 100_000, "cannot be read"),
+        ('{"schema": "wise.manifest/1", "plan": []}', "KeyError: 'models'"),
+        ('{"schema": "wise.manifest/1", "plan": [], "models": [{"name": "m"}]}', "KeyError: 'explicit'"),
+        (
+            '{"schema": "wise.manifest/1", "plan": [], "models": [{"name": "m", "explicit": 1}]}',
+            "'explicit' must be true or false, not 1",
+        ),
+        (damaged(items='"i001"'), "'items' must be a list of texts, not 'i001'"),
+        (damaged(items='["i001", 2]'), "'items' must be a list of texts"),
+        (damaged(panel="null"), "'panel' must be a text, not None"),
     ],
 )
 def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path, content: str, said: str):

@@ -41,11 +41,13 @@ def build_audit(
     exclude
         Names of models that the user leaves out of the primary set.
     planned
-        Planned cells of each (panel, model). For a pair that it lacks, and
-        without it, the plan is the full grid seen in the rows: items × forms ×
-        repetitions that occur in the panel with any model. A model that lacks a
-        form, or has fewer repetitions than another, then has a coverage below
-        1; a cell that no model has is not missed.
+        How many cells each (panel, model) answers for, those of its rows among
+        them: where rows may be of cells that were not planned, this is the size
+        of the union of both. For a pair that it lacks, and without it, the plan
+        is the full grid seen in the rows: items × forms × repetitions that
+        occur in the panel with any model. A model that lacks a form, or has
+        fewer repetitions than another, then has a coverage below 1; a cell that
+        no model has is not missed.
     provenance
         JSON values about the run, passed through to the document. They must be
         the same for equal rows if those are to give equal bytes.

@@ -207,7 +207,8 @@ def pack_parts(root: Path) -> None:
     """Merge every part below ``root`` into its pack, then delete the part.
 
     A kill in between loses nothing: parts are deleted only after the pack that
-    holds their recordings is in place, and merging them again changes nothing.
+    holds their recordings is in place, and merging them again changes nothing
+    (see ``_read_all``).
     """
     groups: dict[Path, list[Path]] = {}
     for part in sorted(root.glob(f"*/*{PART_SUFFIX}")):
@@ -230,7 +231,16 @@ def pack_of(part: Path) -> Path:
 
 
 def _read_all(path: Path, *, panel: str, model: str) -> tuple[Contents, list[tuple[Path, Contents]]]:
-    """A pack with its parts laid over it, the newer recording of a cell winning; and the parts."""
+    """A pack with its parts laid over it; and the parts.
+
+    A part's recording wins over the pack's, whatever the clock said: one run at
+    a time holds the folder's lock and packs all earlier parts before it records,
+    so a part is written after the pack. The exception is a part that a killed
+    run merged and did not come to delete. It can only meet the pack that holds
+    it, and there its recording may have lost to another part of its session. So
+    within one session, as among parts, the later time wins, and of equal times
+    the later file by name: laid over its pack again, a part changes nothing.
+    """
     contents = read_pack(path, panel=panel, model=model) if path.exists() else Contents({}, ())
     parts = [
         (part, read_part(part, panel=panel, model=model))
@@ -241,16 +251,21 @@ def _read_all(path: Path, *, panel: str, model: str) -> tuple[Contents, list[tup
         return contents, parts
     lines = dict(contents.lines)
     sessions = list(contents.sessions)
+    from_parts: set[RecordingKey] = set()
     for part, part_contents in parts:
         sessions.extend(part_contents.sessions)
         for key, line in part_contents.lines.items():
-            if key not in lines or _recorded_at(lines[key], part) <= _recorded_at(line, part):
+            if key not in lines or _replaces(line, lines[key], both_in_parts=key in from_parts, part=part):
                 lines[key] = line
+                from_parts.add(key)
     return Contents(lines, tuple(sessions)), parts
 
 
-def _recorded_at(line: bytes, path: Path) -> str:
-    return decode_line(line, where=str(path)).recorded_at
+def _replaces(line: bytes, earlier: bytes, *, both_in_parts: bool, part: Path) -> bool:
+    """Whether a part's recording of a cell takes the place of the one that was read before it."""
+    new, old = decode_line(line, where=str(part)), decode_line(earlier, where=str(part))
+    comparable = both_in_parts or new.session == old.session
+    return not comparable or old.recorded_at <= new.recorded_at
 
 
 def _write_fully(stream: BinaryIO, content: bytes) -> None:

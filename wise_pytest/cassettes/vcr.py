@@ -68,6 +68,7 @@ class NoRecording(Exception):  # noqa: N818 - what was found, for the cell to pu
 class RecordedFront(Front):
     """What VCR.py puts in the place of the client's front: replay, or go live and record."""
 
+    recorded = True
     cassette: Any = None
     """VCR.py derives a class from this one whose cassette is the one in use."""
 

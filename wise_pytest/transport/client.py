@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from wise_pytest.errors import TransportError
+from wise_pytest.errors import MissingRecording, TransportError
 from wise_pytest.transport import front
 from wise_pytest.transport.classify import is_retryable, retry_after_s
 from wise_pytest.transport.policy import Policy
@@ -60,6 +60,8 @@ class Client:
     ----------
     policy
         Limits and patience.
+    needs_cassette
+        Whether to refuse every exchange that no cassette would see.
     sleep, rng
         Replaced by tests. ``rng`` only spreads pauses; it never touches a result.
     """
@@ -68,10 +70,12 @@ class Client:
         self,
         policy: Policy | None = None,
         *,
+        needs_cassette: bool = False,
         sleep: Callable[[float], None] = time.sleep,
         rng: random.Random | None = None,
     ) -> None:
         self._policy = policy or Policy()
+        self._needs_cassette = needs_cassette
         self._sleep = sleep
         self._rng = rng or random.Random()  # noqa: S311 - spreads pauses, protects nothing
         self._wire: Wire | None = None
@@ -100,9 +104,13 @@ class Client:
 
         Raises
         ------
+        MissingRecording
+            If a cassette is needed and none is in use.
         TransportError
             If no reply arrived after all tries. The message holds no header and no key.
         """
+        if self._needs_cassette and not front.Front.recorded:
+            raise MissingRecording("no cassette is in use, and a cell is not asked without one")
         return front.Front().exchange(request, self._live)
 
     def _live(self, request: HttpRequest) -> Response:

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class Front:
     """Without a cassette: every exchange is live."""
 
+    recorded = False
+    """Whether a cassette is in use."""
+
     def exchange(self, request: HttpRequest, live: Callable[[HttpRequest], Response]) -> Response:
         """The final reply to ``request``."""
         return live(request)
