@@ -85,15 +85,17 @@ class Wire:
         WireError
             If no complete reply arrived within the policy's time.
         """
-        with self._lock:  # so that nothing is handed to a loop that is being closed
-            loop = self._started_loop()
-            waiting = asyncio.run_coroutine_threadsafe(self._exchange(request), loop)
+        waiting = None
         try:
+            with self._lock:  # so that nothing is handed to a loop that is being closed
+                loop = self._started_loop()
+                waiting = asyncio.run_coroutine_threadsafe(self._exchange(request), loop)
             return waiting.result()
         except CancelledError:
             raise WireError("the connections were closed meanwhile", may_pass=False) from None
         finally:
-            waiting.cancel()  # does nothing, unless Ctrl-C ended the waiting
+            if waiting is not None:
+                waiting.cancel()  # does nothing, unless Ctrl-C ended the waiting
 
     def close(self) -> None:
         """Break off what is under way, close all connections and end the thread."""
