@@ -28,6 +28,7 @@ HEAVY = {
     "matplotlib",
     "numpy",
     "pandas",
+    "pingouin",
     "scipy",
     "statsmodels",
     "tabulate",

@@ -25,7 +25,14 @@ def plan(items: tuple[str, ...], *, model: str = "m", repetitions: int = 3) -> P
 
 def keep(folder: Path, planned: Plan, *, outcome: dict[str, Any] | None = None) -> Path:
     settings: Any = SimpleNamespace(
-        record_mode="none", disable_recording=False, models=(), exclude=(), thresholds=Thresholds(), notes={}
+        record_mode="none",
+        disable_recording=False,
+        models=(),
+        exclude=(),
+        seed=1,
+        replicates=20,
+        thresholds=Thresholds(),
+        notes={},
     )
     folder.mkdir()
     identity = RunIdentity(run=folder.name, started_at="2026-06-12T00:00:00Z")
