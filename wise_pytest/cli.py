@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wise_pytest.audit.rows import Rescored
     from wise_pytest.cassettes.pack import RecordingKey
 
+BOOTSTRAP_OPTIONS = ("seed", "replicates")
 EXIT_GATE = 1
 EXIT_USAGE = 2
 MAX_FLIPS_SHOWN = 10
@@ -64,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
         metavar="KIND[:PATH]",
         help="markdown, json or csv, into DIR or to PATH, repeatable (default: all into DIR)",
     )
-    for name in GATE_OPTIONS:
+    for name in (*BOOTSTRAP_OPTIONS, *GATE_OPTIONS):
         audit.add_argument(f"--{name}", metavar=helps[name].metavar, help=helps[name].help)
     audit.set_defaults(run=_audit)
     cassettes = commands.add_parser("cassettes", help="see what is recorded")
@@ -82,6 +83,22 @@ def _parser() -> argparse.ArgumentParser:
     )
     listing.add_argument("--cells", action="store_true", help="name every cell that is counted")
     listing.set_defaults(run=_list_cassettes)
+    agreement = commands.add_parser(
+        "agreement",
+        help="how human annotators understand and rate the wording forms",
+        description="Rates by form and annotator, Fleiss' kappa and ICC(2,k) of human ratings.",
+    )
+    agreement.add_argument(
+        "ratings",
+        type=Path,
+        metavar="RATINGS.csv",
+        help="columns item, form, target, annotator, exact_n (0/1, no/yes, false/true), and clarity, "
+        "naturalness, ambiguity, complexity (1 to 5); one line for each item and annotator",
+    )
+    agreement.add_argument("--out", type=Path, metavar="DIR", help="write agreement.json, agreement.md there")
+    for name in BOOTSTRAP_OPTIONS:
+        agreement.add_argument(f"--{name}", metavar=helps[name].metavar, help=helps[name].help)
+    agreement.set_defaults(run=_agreement)
     return parser
 
 
@@ -95,9 +112,11 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
-    from wise_pytest.settings import thresholds
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, thresholds
 
     limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
+    seed = bootstrap_seed(parsed.seed, "--seed")
+    replicates = bootstrap_replicates(parsed.replicates, "--replicates")
     kinds = [parse_report_option(text, "--report") for text in parsed.report]
     exclude = [name for text in parsed.exclude for name in text.split(",")]
     rows = read_rows(parsed.rows)
@@ -106,7 +125,14 @@ def _audit(parsed: argparse.Namespace) -> int:
         rows = list(rescored.rows)
     done = progress(read_plans(parsed.rows), rows)
     provenance = {"wise_pytest": __version__, "partial": done.partial, **row_facts(rows)}
-    audit = build_audit(rows, exclude=exclude, planned=done.n_cells, provenance=provenance)
+    audit = build_audit(
+        rows,
+        exclude=exclude,
+        planned=done.n_cells,
+        provenance=provenance,
+        seed=seed,
+        replicates=replicates,
+    )
     gate = evaluate_gate(
         audit, limits, expected_models=read_expected_models(parsed.rows), partial=done.partial
     )
@@ -146,6 +172,31 @@ def _list_cassettes(parsed: argparse.Namespace) -> int:
             _print(
                 (f"  {name}: {key}" for name, keys in groups.items() for key in map(_shown, keys)), sys.stdout
             )
+    return 0
+
+
+def _agreement(parsed: argparse.Namespace) -> int:
+    from wise_pytest.audit.agreement import build_agreement, to_document
+    from wise_pytest.audit.document import dump
+    from wise_pytest.audit.ratings import read_ratings
+    from wise_pytest.files import write_whole
+    from wise_pytest.report.agreement import agreement_lines, render_agreement
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed
+
+    seed = bootstrap_seed(parsed.seed, "--seed")
+    replicates = bootstrap_replicates(parsed.replicates, "--replicates")
+    audit = build_agreement(
+        read_ratings(parsed.ratings),
+        seed=seed,
+        replicates=replicates,
+        provenance={"wise_pytest": __version__},
+    )
+    document = to_document(audit)
+    _print(agreement_lines(document), sys.stdout)
+    if parsed.out is not None:
+        texts = {"agreement.json": dump(document), "agreement.md": render_agreement(document)}
+        written = [write_whole(parsed.out / name, text) for name, text in texts.items()]
+        _print((f"report: {path}" for path in written), sys.stdout)
     return 0
 
 

@@ -86,6 +86,8 @@ def finish_run(
         exclude=settings.exclude,
         planned=expected,
         provenance=_provenance(plan, rows, partial),
+        seed=settings.seed,
+        replicates=settings.replicates,
     )
     gate = evaluate_gate(
         audit,

@@ -92,6 +92,7 @@ def write_manifest(
             for (panel, model), n_cells in sorted(expected.items())
         ],
         "exclude": settings.exclude,
+        "bootstrap": {"seed": settings.seed, "replicates": settings.replicates},
         "thresholds": {
             name: None if value is None else str(value)
             for name, value in dataclasses.asdict(settings.thresholds).items()

@@ -19,6 +19,8 @@ NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [too
 ALIAS = "--model"
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
+DEFAULT_SEED = 0
+DEFAULT_REPLICATES = 2000
 
 
 class Option(NamedTuple):
@@ -62,6 +64,13 @@ _RUN: tuple[Option, ...] = (
         "report to write, repeatable: markdown, json or csv; PATH writes a copy there (default: all)",
     ),
     Option("exclude", "list", "MODEL", "leave a model out of the primary results and the gate, repeatable"),
+    Option("seed", "value", "N", f"seed of the bootstrap (default: {DEFAULT_SEED})"),
+    Option(
+        "replicates",
+        "value",
+        "N",
+        f"bootstrap replicates; 0 leaves out intervals and p values (default: {DEFAULT_REPLICATES})",
+    ),
     Option("strict", "switch", "", "fail the test of every non-compliant generation"),
     Option("note", "list", "KEY=VALUE", "something to keep with the recordings of this run, repeatable"),
 )

@@ -14,7 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.errors import OptionError, PanelError
-from wise_pytest.options import DEFAULT_CASSETTES, DEFAULT_OUT, GATE_OPTIONS, OPTIONS, option_value
+from wise_pytest.options import (
+    DEFAULT_CASSETTES,
+    DEFAULT_OUT,
+    DEFAULT_REPLICATES,
+    DEFAULT_SEED,
+    GATE_OPTIONS,
+    OPTIONS,
+    option_value,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,6 +41,8 @@ PLACES = frozenset({"out", "cassettes", "report", "note"})
 MAX_REPETITIONS = 10_000
 SETTINGS_KEYS = ("default_models", "models")
 """What ``[tool.wise]`` may hold."""
+MAX_SEED = 2**63 - 1
+MAX_REPLICATES = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,8 @@ class Settings:
     cassettes: Path
     reports: tuple[ReportKind, ...]
     exclude: tuple[str, ...]
+    seed: int
+    replicates: int
     strict: bool
     notes: Mapping[str, str]
     thresholds: Thresholds
@@ -105,6 +117,8 @@ def _build(
         cassettes=_folder(config, values["cassettes"], DEFAULT_CASSETTES),
         reports=_reports(values["report"]),
         exclude=_excluded(values["exclude"], [selected.endpoint.name for selected in models]),
+        seed=bootstrap_seed(values["seed"], "--wise-seed"),
+        replicates=bootstrap_replicates(values["replicates"], "--wise-replicates"),
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
         thresholds=thresholds(values, prefix="wise-"),
@@ -196,6 +210,37 @@ def _positive(text: str | None, name: str) -> int | None:
         return None
     if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > MAX_REPETITIONS:
         raise OptionError(f"{name}: must be a whole number from 1 to {MAX_REPETITIONS}, not {text!r}")
+    return int(text)
+
+
+def bootstrap_seed(text: str | None, name: str) -> int:
+    """The seed that an option gives, or the default.
+
+    Raises
+    ------
+    OptionError
+        If it is no whole number, or out of range.
+    """
+    return _whole(text, name, default=DEFAULT_SEED, most=MAX_SEED)
+
+
+def bootstrap_replicates(text: str | None, name: str) -> int:
+    """The number of replicates that an option gives, or the default; 0 for no bootstrap.
+
+    Raises
+    ------
+    OptionError
+        If it is no whole number, or out of range.
+    """
+    return _whole(text, name, default=DEFAULT_REPLICATES, most=MAX_REPLICATES)
+
+
+def _whole(text: str | None, name: str, *, default: int, most: int) -> int:
+    if text is None:
+        return default
+    # The length is checked first: Python refuses to read very long numbers.
+    if not (text.isascii() and text.isdigit()) or len(text) > len(str(most)) or int(text) > most:
+        raise OptionError(f"{name}: must be a whole number from 0 to {most}, not {text!r}")
     return int(text)
 
 

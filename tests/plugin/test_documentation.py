@@ -50,6 +50,14 @@ URL = "http://127.0.0.1:8000/v1"
 ANY_LINES = "…"
 SMALLER = ("--wise-items", "4")
 """Added to a command whose output is not shown: what it does is the same on a smaller grid."""
+RATINGS = """\
+item,form,target,annotator,exact_n,clarity,naturalness,ambiguity,complexity
+POS-5,POS,5,A1,1,5,5,1,1
+POS-5,POS,5,A2,1,5,4,1,2
+AVOID1-5,AVOID1,5,A1,1,3,2,3,4
+AVOID1-5,AVOID1,5,A2,0,2,2,4,4
+"""
+"""The human judgments that a reader is said to have."""
 REGISTRY = load_registry()
 BUNDLED = {name: endpoint for name, endpoint in REGISTRY.items() if endpoint.bundled}
 FILES = {"python": "#", "toml": "#", "yaml": "#"}
@@ -330,6 +338,7 @@ def test_a_reader_who_follows_a_document_gets_what_it_shows(document: str, tmp_p
         shutil.copy(ROOT / name, root)
     with LoopbackServer(exactly_right, models=("loopback", *BUNDLED)) as server:
         reader = Reader(root, document, server)
+        (root / "ratings.csv").write_text(RATINGS, "utf-8")
         for block in BLOCKS[document]:
             reader.follow(block)
         reader.end()

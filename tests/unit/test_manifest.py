@@ -49,6 +49,8 @@ def keep(
             for name, explicit in models
         ),
         exclude=(),
+        seed=1,
+        replicates=20,
         thresholds=Thresholds(),
         notes={},
     )

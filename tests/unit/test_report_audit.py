@@ -24,7 +24,7 @@ def audited():
         for (model, form), outcomes in COMPLIANT.items()
         for i, compliant in enumerate(outcomes)
     ]
-    audit = build_audit(rows)
+    audit = build_audit(rows, replicates=0)
     return to_document(audit, evaluate_gate(audit, Thresholds(max_gap=Fraction(20))))
 
 
@@ -53,7 +53,45 @@ def test_markdown():
     assert ["beta", "50.0", "100.0", "2", "50.0", "POS"] in cells
 
 
-def test_csv():
-    assert "exact_count,AVOID1,-1.0,,,1.0,,,1,1.0,1.0,," in render_tables(audited())["ranking.csv"].split(
-        "\n"
+def test_markdown_of_what_was_resampled():
+    rows = [
+        Row("exact_count", model, provider, f"item{i}", form, 1, (i + offset) % modulus > 0)
+        for model, provider, offset in (("alpha", "acme", 0), ("beta", "byte", 1))
+        for i in range(30)
+        for form, modulus in (("POS", 5), ("AVOID1", 2), ("NEG", 4))
+    ]
+    audit = build_audit(rows, replicates=200, seed=3)
+    text = render_markdown(to_document(audit, evaluate_gate(audit, Thresholds())))
+    tables = [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n") if line.startswith("|")
+    ]
+    header, avoid1 = next(
+        (cells, next(row for row in tables[place:] if row[0] == "AVOID1"))
+        for place, cells in enumerate(tables)
+        if "p (Holm)" in cells
     )
+    shown = dict(zip(header, avoid1, strict=True))
+    found = audit.panels["exact_count"].primary.forms["AVOID1"]
+    assert found.contrast is not None
+    assert found.contrast.interval is not None
+    low, high = (
+        f"{100 * bound:.1f}".replace("-", "−")
+        for bound in (found.contrast.interval.low, found.contrast.interval.high)
+    )
+    assert shown["Δ"] == "−30.0"  # 15 of 30 against 24 of 30, for either model
+    assert shown["Interval of Δ"] == f"[{low}, {high}]"
+    assert shown["p (Holm)"] == f"{found.p_holm:.3f}"
+    assert (
+        "- Bootstrap by provider-model-item (2 providers, 2 models, 30 items), 200 replicates, seed 3\n"
+        "- Holm's correction is over 2 contrasts\n"
+        "- Intervals resample 2 providers, and few units make them too narrow"
+    ) in text
+    sensitivity = text[text.index("### Sensitivity") : text.index("### Coverage")]
+    assert all(f"Δ, {name}" in sensitivity for name in audit.panels["exact_count"].bootstrap.sensitivity)
+    assert sensitivity.count("\n| AVOID1") == 1
+
+
+def test_csv():
+    assert "exact_count,AVOID1,-1.0,,,1.0,,,1,1.0,,,1.0,,,,," in render_tables(audited())[
+        "ranking.csv"
+    ].split("\n")

@@ -1,24 +1,24 @@
-"""The audit: from rows to every point estimate that is reported.
+"""The audit: from rows to every figure that is reported.
 
 ``finish`` and ``wise audit`` call ``build_audit``. It walks the rows once, to
-make tallies; ``panel`` then adds up a few dozen of them for each panel.
+make tallies; ``panel`` then adds up a few dozen of them for each panel, and
+``uncertainty`` resamples its items, models and providers.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.audit.frame import distinct_pairs, grid_sizes, tally_cells, tally_targets, to_frame
 from wise_pytest.audit.panel import PanelInput, audit_panel
 from wise_pytest.audit.result import Audit
 from wise_pytest.audit.rows import located, merge_rows, rows_sha256
+from wise_pytest.audit.tallies import tally_rows
+from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED, Resampling, with_uncertainty
 from wise_pytest.errors import RowsError
 from wise_pytest.panels.loader import bundled_panels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
-
-    import pandas as pd
 
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Row
@@ -31,6 +31,8 @@ def build_audit(
     planned: Mapping[tuple[str, str], int] | None = None,
     provenance: Mapping[str, Any] | None = None,
     panels: Mapping[str, Panel] | None = None,
+    seed: int = DEFAULT_SEED,
+    replicates: int = DEFAULT_REPLICATES,
 ) -> Audit:
     """Audit the rows. The same rows give the same audit, in whatever order they come.
 
@@ -54,7 +56,12 @@ def build_audit(
     panels
         The user's own panels by name, for the order of their forms and for
         their reference form; bundled panels are known. The forms of a panel
-        that is neither are ordered by name after the reference form, ``POS``.
+        that is neither are ordered by name after the reference form, ``POS``,
+        and its items are resampled jointly.
+    seed
+        Of the bootstrap, from 0.
+    replicates
+        Of the bootstrap. With 0 there are no intervals and no p values at all.
 
     Returns
     -------
@@ -71,10 +78,11 @@ def build_audit(
     merged = merge_rows(located(rows))
     planned = planned or {}
     declared = {**bundled_panels(), **(panels or {})}
-    frame = to_frame(merged)
-    providers = _providers(frame)
-    cells, targets, grids = tally_cells(frame), tally_targets(frame), grid_sizes(frame)
-    verifiers = distinct_pairs(frame, "panel", "verifier")
+    tallies = tally_rows(merged, items=replicates > 0)
+    providers = _providers(tallies.providers)
+    cells, targets, grids = tallies.cells, tallies.targets, tallies.grids
+    verifiers, items = tallies.verifiers, tallies.items
+    resampling = Resampling(seed=seed, replicates=replicates)
 
     models_of: dict[str, set[str]] = {}
     for panel, model in [*((panel, model) for panel, model, _ in cells), *planned]:
@@ -83,22 +91,30 @@ def build_audit(
 
     return Audit(
         panels={
-            name: audit_panel(
-                PanelInput(
-                    panel=name,
-                    declared=declared.get(name),
-                    models=tuple(sorted(models)),
-                    tallies={
-                        (model, form): tally for (panel, model, form), tally in cells.items() if panel == name
-                    },
-                    targets={
-                        model: tuple(found) for (panel, model), found in targets.items() if panel == name
-                    },
-                    planned={model: planned.get((name, model), grids.get(name, 0)) for model in models},
-                    providers=providers,
-                    verifiers=tuple(verifier for panel, verifier in verifiers if panel == name),
-                    exclude=frozenset(exclude),
-                )
+            name: with_uncertainty(
+                audit_panel(
+                    PanelInput(
+                        panel=name,
+                        declared=declared.get(name),
+                        models=tuple(sorted(models)),
+                        tallies={
+                            (model, form): tally
+                            for (panel, model, form), tally in cells.items()
+                            if panel == name
+                        },
+                        targets={
+                            model: tuple(found) for (panel, model), found in targets.items() if panel == name
+                        },
+                        planned={model: planned.get((name, model), grids.get(name, 0)) for model in models},
+                        providers=providers,
+                        verifiers=tuple(verifier for panel, verifier in verifiers if panel == name),
+                        exclude=frozenset(exclude),
+                    )
+                ),
+                items.get(name),
+                declared=declared.get(name),
+                providers=providers,
+                resampling=resampling,
             )
             for name, models in ((name, models_of[name]) for name in _in_order(models_of, declared))
         },
@@ -121,10 +137,10 @@ def _in_order(names: Iterable[str], declared: Iterable[str]) -> list[str]:
     return [*known, *sorted(seen.difference(known))]
 
 
-def _providers(frame: pd.DataFrame) -> dict[str, str]:
+def _providers(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The provider of each model, which has one only."""
     providers: dict[str, str] = {}
-    for model, provider in distinct_pairs(frame, "model", "provider"):
+    for model, provider in pairs:
         first = providers.setdefault(model, provider)
         if first != provider:
             raise RowsError(

@@ -10,13 +10,28 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.stats.contrasts import CONFIDENCE
+from wise_pytest.stats.ranking_bootstrap import MEASURES
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
     from wise_pytest.audit.gate import Check, Gate
-    from wise_pytest.audit.result import Audit, FormResult, ModelAudit, PanelAudit, Pooled, Ranking
+    from wise_pytest.audit.result import (
+        Audit,
+        Bootstrap,
+        FormResult,
+        ModelAudit,
+        PanelAudit,
+        Pooled,
+        Ranking,
+        SchemeResult,
+    )
+    from wise_pytest.stats.bootstrap import Units
+    from wise_pytest.stats.contrasts import Contrast
     from wise_pytest.stats.floor import FloorRegime, TargetOutcome
+    from wise_pytest.stats.rates import Interval
     from wise_pytest.stats.summary import FormSummary
 
 AUDIT_SCHEMA = "wise.audit/1"
@@ -80,6 +95,8 @@ def _panel(panel: PanelAudit) -> dict[str, Any]:
         "by_model": {audit.model: _model(audit, panel.reference) for audit in every},
         "all_models": _pooled(panel.all_models, panel.reference, "no scored rows"),
     }
+    if panel.bootstrap is not None:
+        content["bootstrap"] = _bootstrap(panel.bootstrap)
     if panel.notes:
         content["notes"] = list(panel.notes)
     return content
@@ -144,6 +161,7 @@ def _form(result: FormResult) -> dict[str, Any]:
         content["reason"] = "no scored rows" if result.n_rows else "no rows"
     elif result.diff is not None:
         content["diff"] = float(result.diff)
+        content |= _contrast(result)
     if result.wilson is not None:
         content["degenerate"] = True
         content["wilson_low"] = result.wilson.low
@@ -159,6 +177,65 @@ def _form(result: FormResult) -> dict[str, Any]:
     return content
 
 
+def _contrast(result: FormResult) -> dict[str, Any]:
+    """Interval and p values of a difference; nothing where nothing was resampled."""
+    contrast = result.contrast
+    if contrast is None:
+        return {}
+    content = _interval(contrast)
+    if result.tested:
+        content["p_raw"] = contrast.p
+        content["p_holm"] = result.p_holm
+        if contrast.p is None and contrast.interval is not None:
+            content["reason"] = f"p: {contrast.p_reason}"
+    return content
+
+
+def _interval(contrast: Contrast) -> dict[str, Any]:
+    content: dict[str, Any] = dict(zip(("ci_low", "ci_high"), _bounds(contrast.interval), strict=True))
+    if contrast.degenerate:
+        content["ci_degenerate"] = True
+    if contrast.interval_reason is not None:
+        content["reason"] = contrast.interval_reason
+    content["n_replicates"] = contrast.n_replicates
+    return content
+
+
+def _bounds(interval: Interval | None) -> list[float | None]:
+    return [None, None] if interval is None else [interval.low, interval.high]
+
+
+def _bootstrap(bootstrap: Bootstrap) -> dict[str, Any]:
+    return {
+        "scheme": bootstrap.scheme,
+        "replicates": bootstrap.replicates,
+        "seed": bootstrap.seed,
+        "confidence": CONFIDENCE,
+        **_units(bootstrap.units),
+        "family_size": bootstrap.family.size,
+        "untestable": list(bootstrap.family.untestable),
+        "cautions": list(bootstrap.cautions),
+        "sensitivity": {scheme: _scheme(result) for scheme, result in bootstrap.sensitivity.items()},
+    }
+
+
+def _units(units: Units) -> dict[str, Any]:
+    content: dict[str, Any] = {"n_units": dict(units.n_units)}
+    if units.reason is not None:
+        content["reason"] = units.reason
+    return content
+
+
+def _scheme(result: SchemeResult) -> dict[str, Any]:
+    return {
+        **_units(result.units),
+        "forms": {
+            form: {"diff": contrast.diff, **_interval(contrast)}
+            for form, contrast in result.contrasts.items()
+        },
+    }
+
+
 def _ranking(ranking: Ranking) -> dict[str, Any]:
     stability = ranking.stability
     reversal = stability.reversal
@@ -172,6 +249,15 @@ def _ranking(ranking: Ranking) -> dict[str, Any]:
         "n_models": stability.n_models,
         "unranked": list(ranking.unranked),
     }
+    intervals = ranking.intervals
+    if intervals is not None:
+        for name in MEASURES:
+            found: Interval | None = getattr(intervals, name)
+            content[f"{name}_ci"] = None if found is None else _bounds(found)
+        content["degenerate_ci"] = list(intervals.degenerate)
+        content["n_replicates"] = intervals.n_replicates
+        if intervals.reason is not None:
+            content["reason"] = intervals.reason
     if stability.reason is not None:
         content["reason"] = stability.reason
     return content

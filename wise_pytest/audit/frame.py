@@ -7,11 +7,13 @@ built. A tally holds integers, so adding tallies is exact in any order.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wise_pytest.records import STATUSES
+from wise_pytest.stats.bootstrap import ItemCounts
 from wise_pytest.stats.floor import TargetOutcome
 from wise_pytest.stats.rates import NO_ROWS, Rate, pool
 
@@ -146,6 +148,42 @@ def tally_targets(frame: pd.DataFrame) -> dict[tuple[str, str], list[TargetOutco
             )
         )
     return outcomes
+
+
+def tally_items(frame: pd.DataFrame) -> dict[str, ItemCounts]:
+    """Scored and compliant rows of each model, item and form, for each panel that has scored rows.
+
+    Models, items and forms are those with a scored row in the panel, sorted:
+    draws that follow this order do not depend on that of the rows.
+    """
+    import numpy as np
+
+    scored = frame[frame["scored"]]
+    panel_codes = scored["panel"].cat.codes.to_numpy()
+    compliant = scored["compliant"].to_numpy()
+    codes = {name: scored[name].cat.codes.to_numpy() for name in ("model", "item", "form")}
+    counts: dict[str, ItemCounts] = {}
+    for panel_code in np.unique(panel_codes).tolist():
+        here = panel_codes == panel_code
+        names: list[tuple[str, ...]] = []
+        places: list[Any] = []
+        for name, code in codes.items():
+            seen, place = np.unique(code[here], return_inverse=True)
+            categories = scored[name].cat.categories
+            names.append(tuple(categories[seen].tolist()))
+            places.append(place)
+        shape = tuple(map(len, names))
+        cells = np.ravel_multi_index(tuple(places), shape)
+        size = math.prod(shape)
+        models, items, forms = names
+        counts[scored["panel"].cat.categories[panel_code]] = ItemCounts(
+            models=models,
+            items=items,
+            forms=forms,
+            n_compliant=np.bincount(cells[compliant[here]], minlength=size).reshape(shape),
+            n=np.bincount(cells, minlength=size).reshape(shape),
+        )
+    return counts
 
 
 def distinct_pairs(frame: pd.DataFrame, first: str, second: str) -> list[tuple[str, str]]:

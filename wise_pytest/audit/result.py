@@ -14,8 +14,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wise_pytest.stats.bootstrap import Scheme, Units
+    from wise_pytest.stats.contrasts import Contrast
     from wise_pytest.stats.floor import FloorRegime, TargetOutcome
+    from wise_pytest.stats.multiplicity import Family
     from wise_pytest.stats.ranking import RankingStability
+    from wise_pytest.stats.ranking_bootstrap import RankingIntervals
     from wise_pytest.stats.rates import Interval, Rate
     from wise_pytest.stats.summary import FormSummary
 
@@ -56,6 +60,12 @@ class FormResult:
     statuses: Mapping[str, int]
     wilson: Interval | None
     """Only for a degenerate rate, whose bootstrap interval would have no width."""
+    contrast: Contrast | None = None
+    """Interval and p value of ``diff``; ``None`` where there is no difference or nothing was resampled."""
+    p_holm: float | None = None
+    """Corrected within the panel's family; ``None`` for an untestable contrast."""
+    tested: bool = False
+    """Whether the contrast was to be in the family: those of the primary set are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +85,8 @@ class Ranking:
     stability: RankingStability
     unranked: tuple[str, ...]
     """Primary models without a scored row under the form or the reference form."""
+    intervals: RankingIntervals | None = None
+    """``None`` where nothing was resampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +113,31 @@ class ModelAudit:
 
 
 @dataclass(frozen=True, slots=True)
+class SchemeResult:
+    """All contrasts of a panel under one bootstrap scheme."""
+
+    units: Units
+    contrasts: Mapping[str, Contrast]
+    """Every form that has a difference to the reference form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bootstrap:
+    """What the intervals of a panel rest on, and what other schemes would say."""
+
+    scheme: Scheme
+    replicates: int
+    seed: int
+    units: Units
+    """Of the primary set under ``scheme``."""
+    family: Family
+    sensitivity: Mapping[Scheme, SchemeResult]
+    """Appendix P of the paper; empty where there are no contrasts."""
+    cautions: tuple[str, ...]
+    """What is known against the intervals of this scheme."""
+
+
+@dataclass(frozen=True, slots=True)
 class PanelAudit:
     """One panel."""
 
@@ -121,6 +158,8 @@ class PanelAudit:
     all_models: Pooled
     notes: tuple[str, ...]
     """What was left out, and why."""
+    bootstrap: Bootstrap | None = None
+    """``None`` where nothing was resampled."""
 
 
 @dataclass(frozen=True, slots=True)

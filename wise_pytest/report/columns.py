@@ -23,6 +23,7 @@ Kind: TypeAlias = Literal[
     "rate_interval",
     "difference_interval",
     "decimal_interval",
+    "compact_interval",
 ]
 
 DASH = "–"
@@ -266,4 +267,5 @@ _BOUND_KIND: Mapping[Kind, Kind] = {
     "rate_interval": "rate",
     "difference_interval": "difference",
     "decimal_interval": "decimal",
+    "compact_interval": "compact",
 }

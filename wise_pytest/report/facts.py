@@ -133,6 +133,31 @@ def excluded_models(panel: Mapping[str, Any]) -> list[str]:
     return [f"{model} ({words(reason)})" for model, reason in mapping(panel, "excluded").items()]
 
 
+def resampling(panel: Mapping[str, Any]) -> list[str]:
+    """How a panel's intervals and p values were made, and what is known against them; one sentence each."""
+    bootstrap = mapping(panel, "bootstrap")
+    if not bootstrap:
+        return []
+    units = ", ".join(
+        f"{words(n)} {level.removesuffix('s') if n == 1 else level}"
+        for level, n in mapping(bootstrap, "n_units").items()
+    )
+    how = f"{words(bootstrap.get('scheme'))}{f' ({units})' if units else ''}"
+    drawn = f"{words(bootstrap.get('replicates'))} replicates, seed {words(bootstrap.get('seed'))}"
+    sentences = [_with_reason(f"Bootstrap by {how}, {drawn}", bootstrap.get("reason"))]
+    size = number(bootstrap.get("family_size"))
+    if size:
+        sentences.append(f"Holm's correction is over {size} contrast{'' if size == 1 else 's'}")
+    untestable = listed(bootstrap, "untestable")
+    if untestable:
+        sentences.append(f"Untestable, and so not in the correction: {words(untestable)}")
+    return sentences + [_capitalized(words(caution)) for caution in listed(bootstrap, "cautions")]
+
+
+def _capitalized(sentence: str) -> str:
+    return sentence[:1].upper() + sentence[1:]
+
+
 def _with_status(checks: Iterable[Any], status: GateStatus) -> list[Mapping[str, Any]]:
     return [mapping(check) for check in checks if mapping(check).get("status") == status]
 

@@ -38,6 +38,12 @@ _LIMITATIONS = (
         "A rate is taken over scored generations only; refusals and truncated outputs are scored as they "
         "stand, technical errors and blocked outputs are left out and show in the coverage."
     ),
+    (
+        "Intervals hold the middle 95 % of bootstrap replicates: they say how far a figure would move with "
+        "other units of the resampled kinds, and nothing of what was not resampled; those of a ranking "
+        "resample items alone. A p value is two-sided, from the same replicates; Holm's method corrects "
+        "those of a panel together."
+    ),
 )
 _RUN_LABELS = {
     "wise_pytest": "wise-pytest",
@@ -167,11 +173,16 @@ def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
     if excluded:
         yield "Left out of the primary models:"
         yield _bullets(excluded)
+    resampled = facts.resampling(panel)
+    if resampled:
+        yield "Intervals and p values:"
+        yield _bullets(resampled)
     for build in (
         tables.forms_table,
         tables.directions_table,
         tables.models_table,
         tables.ranking_table,
+        tables.sensitivity_table,
         tables.coverage_table,
         tables.statuses_table,
     ):

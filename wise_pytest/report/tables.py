@@ -78,9 +78,13 @@ DEGENERATE = (
         bounds=("wilson_low", "wilson_high"),
     ),
 )
-CONTRASTS = (
+DIFFERENCE = (
     Column("Δ", "diff", ("diff",), "difference"),
     Column("Interval of Δ", "ci", (), "difference_interval", optional=True, bounds=("ci_low", "ci_high")),
+    Column("Without width", "ci_degenerate", ("ci_degenerate",), optional=True),
+)
+CONTRASTS = (
+    *DIFFERENCE,
     Column("p", "p_raw", ("p_raw",), "p_value", optional=True),
     Column("p (Holm)", "p_holm", ("p_holm",), "p_value", optional=True),
 )
@@ -94,7 +98,12 @@ RANKING = (
     Column("Interval of reversal", "reversal_ci", ("reversal_ci",), "rate_interval", optional=True),
     Column("Pairs", "n_pairs", ("n_pairs",), "count"),
     Column("Top-3 Jaccard", "top3_jaccard", ("top3_jaccard",), "decimal"),
+    Column("Interval of Jaccard", "top3_jaccard_ci", ("top3_jaccard_ci",), "decimal_interval", optional=True),
     Column("Max. rank shift", "max_rank_shift", ("max_rank_shift",), "compact"),
+    Column(
+        "Interval of shift", "max_rank_shift_ci", ("max_rank_shift_ci",), "compact_interval", optional=True
+    ),
+    Column("Without width", "degenerate_ci", ("degenerate_ci",), optional=True),
     Column("Unranked", "unranked", ("unranked",), optional=True),
 )
 COVERAGE = (
@@ -102,6 +111,8 @@ COVERAGE = (
     Column("Scored", "n_scored", ("n_scored",), "count"),
     Column("Coverage", "coverage", ("coverage",), "rate"),
 )
+_LISTS = frozenset({"unranked", "degenerate_ci"})
+"""Fields of a ranking that are empty where there is nothing to say."""
 SHARE = Column("Share", "share", ("value",), "rate")
 N_ROWS = Column("Rows", "n", ("value",), "count")
 LEFT_OUT = Column("Left out", "excluded", ("excluded",))
@@ -190,6 +201,29 @@ def ranking_table(panel: Mapping[str, Any]) -> Table:
     return _table(f"Ranking against {_reference(panel)}", (FORM, *RANKING), _rankings(panel))
 
 
+def sensitivity_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form: its difference and interval under each bootstrap scheme, side by side."""
+    by_scheme = {
+        str(scheme): mapping(result, "forms")
+        for scheme, result in mapping(panel, "bootstrap", "sensitivity").items()
+    }
+    columns = (
+        column
+        for scheme in by_scheme
+        for column in (
+            Column(f"Δ, {scheme}", scheme, (scheme, "diff"), "difference"),
+            Column(
+                "Interval", f"{scheme}_ci", (scheme,), "difference_interval", bounds=("ci_low", "ci_high")
+            ),
+        )
+    )
+    records = [
+        {"form": form, **{scheme: mapping(forms, form) for scheme, forms in by_scheme.items()}}
+        for form in _ordered(form for forms in by_scheme.values() for form in forms)
+    ]
+    return _table("Sensitivity to the bootstrap scheme", (FORM, *columns), records)
+
+
 def gate_table(document: Document) -> Table:
     """One row a check of the gate."""
     return _table("Checks", CHECKS, _checks(document))
@@ -217,7 +251,11 @@ def tidy_tables() -> tuple[Tidy, ...]:
         Tidy(
             "forms", (PANEL, FORM, *RATES, *DEGENERATE, *CONTRASTS, *ERRORS, N_ERRORS, REASON), _every(_forms)
         ),
-        Tidy("forms_all_models", (PANEL, FORM, *RATES, *DEGENERATE, REASON), _every(_forms_of_all_models)),
+        Tidy(
+            "forms_all_models",
+            (PANEL, FORM, *RATES, *DEGENERATE, *DIFFERENCE, REASON),
+            _every(_forms_of_all_models),
+        ),
         Tidy("directions", (PANEL, FORM, Column("Direction", "direction", ("key",)), SHARE), _directions),
         Tidy(
             "statuses",
@@ -243,6 +281,11 @@ def tidy_tables() -> tuple[Tidy, ...]:
             "ranking",
             (PANEL, FORM, *RANKING, REASON),
             _every(_rankings),
+        ),
+        Tidy(
+            "sensitivity",
+            (PANEL, Column("Scheme", "scheme", ("scheme",)), FORM, *DIFFERENCE, REASON),
+            _every(_sensitivities),
         ),
         Tidy("gate", (*CHECKS, REASON), _checks),
     )
@@ -293,7 +336,13 @@ def _models(panel: Mapping[str, Any]) -> Iterator[Record]:
 def _rankings(panel: Mapping[str, Any]) -> Iterator[Record]:
     for record in _keyed(mapping(panel, "ranking"), "form"):
         # A column of empty lists would say nothing.
-        yield {key: value for key, value in record.items() if key != "unranked" or value}
+        yield {key: value for key, value in record.items() if key not in _LISTS or value}
+
+
+def _sensitivities(panel: Mapping[str, Any]) -> Iterator[Record]:
+    for scheme, result in mapping(panel, "bootstrap", "sensitivity").items():
+        for record in _keyed(mapping(result, "forms"), "form"):
+            yield {**record, "scheme": str(scheme)}
 
 
 def _why(audit: Mapping[str, Any]) -> Any:
