@@ -8,15 +8,20 @@ every project that has the plugin installed, so it imports next to nothing;
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
 MARKER = "wise"
 FIXTURE = "wise"
 NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 ALIAS = "--model"
+PATH_FLAGS = ("--wise-out", "--wise-cassettes")
+"""Options whose value is a folder."""
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
 DEFAULT_SEED = 0
@@ -138,6 +143,21 @@ def claim_alias(parser: pytest.Parser, args: list[str]) -> None:
             break
         if arg == ALIAS or arg.startswith(f"{ALIAS}="):
             args[position] = "--wise-model" + arg.removeprefix(ALIAS)
+
+
+def joined_paths(args: Sequence[str]) -> list[str]:
+    """The command line with the folders that our options name joined to them: ``--wise-out=DIR``.
+
+    pytest looks for its root folder before it knows any plugin's options, and
+    takes a folder that exists and stands alone for one of tests to run.
+    """
+    joined: list[str] = []
+    for arg in args:
+        if joined and joined[-1] in PATH_FLAGS and os.path.exists(arg):  # noqa: PTH110 - any text may stand here
+            joined[-1] = f"{joined[-1]}={arg}"
+        else:
+            joined.append(arg)
+    return joined
 
 
 def option_value(config: pytest.Config, option: Option) -> Any:

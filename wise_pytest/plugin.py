@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from wise_pytest.options import FIXTURE, MARKER, NO_MODEL, add_options, claim_alias, is_asked
+from wise_pytest.options import (
+    FIXTURE,
+    MARKER,
+    NO_MODEL,
+    add_options,
+    claim_alias,
+    is_asked,
+    joined_paths,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -28,6 +36,14 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Gen
     """Take the short name ``--model``, once it is known that nobody else has it."""
     yield
     claim_alias(parser, args)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> int | pytest.ExitCode | None:
+    """Start over with a command line that leads pytest to the right root folder, see ``joined_paths``."""
+    given = [str(arg) for arg in config.invocation_params.args]
+    joined = joined_paths(given)
+    return None if joined == given else pytest.main(joined, plugins=config.invocation_params.plugins)
 
 
 def pytest_configure(config: pytest.Config) -> None:

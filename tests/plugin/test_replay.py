@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from tests.loopback import LoopbackServer, default_text
 from tests.plugin.harness import PANEL_TEST, SLOW_WITH_WORKERS, Project, Recorded, grid, without_run
+
+if TYPE_CHECKING:
+    import pytest
 
 REVERSED = "def pytest_collection_modifyitems(items):\n    items.reverse()\n"
 
@@ -106,3 +111,15 @@ class TestModel:
     assert run.status == 0
     assert without_run(run.rows) == without_run(recorded.rows)
     assert "deep/er/cassettes" not in project.files()
+
+
+def test_a_folder_of_reports_that_exists_elsewhere_is_not_taken_for_the_root_folder(
+    project: Project, recorded: Recorded, tmp_path_factory: pytest.TempPathFactory, mode: tuple[str, ...]
+):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    project.write("pyproject.toml", '[tool.pytest.ini_options]\ntestpaths = ["test_panel.py"]\n')
+    project.write("test_never.py", "def test_never():\n    raise AssertionError\n")
+    run = project.run(*recorded.model, *recorded.GRID, *mode, "--wise-out", str(elsewhere))
+    assert run.status == 0
+    assert (elsewhere / "latest" / "audit.json").exists()
+    assert "test_never" not in run.text
