@@ -13,12 +13,11 @@
     └── TechnicalError         one cell has no usable reply; it is never scored
         ├── MissingRecording   replaying, and this cell was never recorded
         ├── StaleRecording     replaying, and the request has changed since it was recorded
-        ├── TransportError     no reply arrived (connection, timeout, cut body) after all tries
-        ├── ProviderError      the provider answered with an error after all tries
-        └── MalformedReply     a reply arrived, and it is not one that the protocol describes
+        └── TransportError     no reply arrived (connection, timeout, cut body) after all tries
 
 A ``ConfigError`` ends a pytest run with exit code 4 and ``wise`` with exit code 2.
-A ``TechnicalError`` ends one test; its cell becomes a row with the status ``error``.
+A ``TechnicalError`` ends one test; its cell becomes a row with the status ``error``. One that is
+none of the kinds below it is a reply that holds no answer; its message is the provider's.
 """
 
 from __future__ import annotations
@@ -70,11 +69,3 @@ class StaleRecording(TechnicalError):  # noqa: N818
 
 class TransportError(TechnicalError):
     """No reply arrived after all tries."""
-
-
-class ProviderError(TechnicalError):
-    """The provider answered with an error after all tries."""
-
-
-class MalformedReply(TechnicalError):  # noqa: N818
-    """A reply arrived that the protocol does not describe."""

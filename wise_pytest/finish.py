@@ -21,7 +21,7 @@ from wise_pytest.manifest import partial_reason, write_manifest
 from wise_pytest.report.kinds import kinds_of_a_run
 from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.terminal import Line, summary_lines
-from wise_pytest.report.writer import append_step_summary, write_report
+from wise_pytest.report.writer import STEP_SUMMARY, append_step_summary, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -101,7 +101,8 @@ def finish_run(
     if partial is None:
         _point_latest(folder)
     notes = [problem, *_write_copies(document, text, settings.reports, folder, partial=partial)]
-    notes.append(append_step_summary(environ, render_markdown(document)))
+    if environ.get(STEP_SUMMARY):
+        notes.append(append_step_summary(environ, render_markdown(document)))
     outcome = {"n_rows": len(rows), "gate": gate.status, "exit_status_of_tests": exit_status}
     write_manifest(folder, settings, identity, plan, outcome=outcome)
     width = shutil.get_terminal_size().columns

@@ -128,3 +128,17 @@ def test_a_reply_of_another_model_is_scored_flagged_and_said(project: Project, s
     assert "m was served by another" in run.flat
     replayed = project.run("--model", f"m={server.base_url}", *grid(1))
     assert without_run(replayed.rows) == without_run(run.rows)
+
+
+def test_the_report_is_added_to_the_page_of_a_ci_step(
+    project: Project, recorded: Recorded, monkeypatch: pytest.MonkeyPatch
+):
+    page = project.path / "page.md"
+    page.write_text("what was there\n", encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    run = project.run(*recorded.model, *recorded.GRID)
+    assert run.status == 0
+    assert run.folder is not None
+    report = (run.folder / "audit.md").read_text("utf-8")
+    assert page.read_text("utf-8") == "what was there\n\n" + report
+    assert f"step summary: added to {page}" in run.flat

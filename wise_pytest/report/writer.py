@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from wise_pytest.report.kinds import ReportKind
     from wise_pytest.report.tables import Document
 
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
+"""The environment variable that names the summary page of a CI step."""
 STEP_SUMMARY_BYTES = 1024 * 1024
 """GitHub drops a step's summary that is larger than this."""
 
@@ -68,7 +70,7 @@ def append_step_summary(environ: Mapping[str, str], text: str) -> str | None:
     str or None
         What happened, in one line, or ``None`` where ``GITHUB_STEP_SUMMARY`` is not set.
     """
-    name = environ.get("GITHUB_STEP_SUMMARY")
+    name = environ.get(STEP_SUMMARY)
     if not name:
         return None
     try:
