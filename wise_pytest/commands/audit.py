@@ -1,0 +1,109 @@
+"""``wise audit``: rows to an audit, a verdict and reports, without pytest and without calls."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wise_pytest import __version__
+from wise_pytest.commands.console import BOOTSTRAP_OPTIONS, add_shared, help_of, print_lines
+from wise_pytest.errors import OptionError
+from wise_pytest.options import GATE_OPTIONS
+
+if TYPE_CHECKING:
+    import argparse
+
+    from wise_pytest.audit.rows import Rescored
+
+EXIT_GATE = 1
+MAX_FLIPS_SHOWN = 10
+
+
+def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    audit = commands.add_parser(
+        "audit",
+        help="audit rows of one or more runs, and judge the gate",
+        description="Audit the rows of one or more runs: merge them, score again, judge the gate.",
+    )
+    audit.add_argument("rows", nargs="+", metavar="ROWS", help="a generations.jsonl, or a run's folder")
+    audit.add_argument("--out", type=Path, metavar="DIR", help="write audit.json, audit.md and tables/ there")
+    audit.add_argument(
+        "--rescore", action="store_true", help="verify every text again, and report verdicts that change"
+    )
+    audit.add_argument("--exclude", action="append", default=[], metavar="MODEL", help=help_of("exclude"))
+    audit.add_argument(
+        "--report",
+        action="append",
+        default=[],
+        metavar="KIND[:PATH]",
+        help="markdown, json or csv, into DIR or to PATH, repeatable (default: all into DIR)",
+    )
+    add_shared(audit, (*BOOTSTRAP_OPTIONS, *GATE_OPTIONS))
+    audit.set_defaults(run=_audit)
+
+
+def _audit(parsed: argparse.Namespace) -> int:
+    from wise_pytest.audit.audit import build_audit
+    from wise_pytest.audit.document import dump, to_document
+    from wise_pytest.audit.facts import row_facts
+    from wise_pytest.audit.gate import evaluate_gate
+    from wise_pytest.audit.rows import read_rows, rescore
+    from wise_pytest.manifest import progress, read_expected_models, read_plans
+    from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
+    from wise_pytest.report.terminal import summary_lines
+    from wise_pytest.report.writer import write_report
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, thresholds
+
+    limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
+    seed = bootstrap_seed(parsed.seed, "--seed")
+    replicates = bootstrap_replicates(parsed.replicates, "--replicates")
+    kinds = [parse_report_option(text, "--report") for text in parsed.report]
+    exclude = [name for text in parsed.exclude for name in text.split(",")]
+    rows = read_rows(parsed.rows)
+    rescored = rescore(rows) if parsed.rescore else None
+    if rescored is not None:
+        rows = list(rescored.rows)
+    done = progress(read_plans(parsed.rows), rows)
+    provenance = {"wise_pytest": __version__, "partial": done.partial, **row_facts(rows)}
+    audit = build_audit(
+        rows,
+        exclude=exclude,
+        planned=done.n_cells,
+        provenance=provenance,
+        seed=seed,
+        replicates=replicates,
+    )
+    gate = evaluate_gate(
+        audit, limits, expected_models=read_expected_models(parsed.rows), partial=done.partial
+    )
+    document = to_document(audit, gate)
+    text = dump(document)
+    places = [kind for kind in kinds if kind.path is not None]
+    if parsed.out is not None:
+        places = [*kinds_of_a_run(kinds), *places]
+    elif len(places) < len(kinds):
+        raise OptionError("--report KIND needs a place: write --report KIND:PATH, or give --out DIR")
+    written = write_report(document, parsed.out or Path.cwd(), places, json_text=text)
+    width = shutil.get_terminal_size().columns
+    print_lines(
+        (line.text for line in summary_lines(document, width=width, report_paths=written)), sys.stdout
+    )
+    if rescored is not None:
+        print_lines(_rescored_lines(rescored), sys.stdout)
+    return 0 if gate.status == "pass" else EXIT_GATE
+
+
+def _rescored_lines(rescored: Rescored) -> list[str]:
+    """What scoring again has changed, and what it could not reach."""
+    lines = [
+        f"scored again: {rescored.n_rescored} rows, {len(rescored.flips)} verdicts changed",
+        *(f"  {flip}" for flip in rescored.flips[:MAX_FLIPS_SHOWN]),
+    ]
+    if len(rescored.flips) > MAX_FLIPS_SHOWN:
+        lines.append(f"  … and {len(rescored.flips) - MAX_FLIPS_SHOWN} more")
+    if rescored.n_kept:
+        lines.append(f"not scored again: {rescored.n_kept} rows without text, target or verifier")
+    return lines
