@@ -16,6 +16,7 @@ from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.facts import row_facts
 from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.table import table_of
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import partial_reason, write_manifest
 from wise_pytest.report.kinds import kinds_of_a_run
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from wise_pytest.audit.table import RowTable
     from wise_pytest.records import Row
     from wise_pytest.report.kinds import ReportKind
     from wise_pytest.settings import Settings
@@ -81,13 +83,15 @@ def finish_run(
     """
     expected = plan.expected()
     partial = partial_reason(len(rows), sum(expected.values()))
+    table = table_of(rows)
     audit = build_audit(
-        rows,
+        table,
         exclude=settings.exclude,
         planned=expected,
-        provenance=_provenance(plan, rows, partial),
+        provenance=_provenance(plan, table, partial),
         seed=settings.seed,
         replicates=settings.replicates,
+        openings=settings.openings,
     )
     gate = evaluate_gate(
         audit,
@@ -111,14 +115,14 @@ def finish_run(
     return Outcome(lines=tuple(lines), passed=gate.status == "pass" and problem is None)
 
 
-def _provenance(plan: Plan, rows: Iterable[Row], partial: str | None) -> dict[str, Any]:
+def _provenance(plan: Plan, table: RowTable, partial: str | None) -> dict[str, Any]:
     """What the audit says of its run: nothing that differs between two replays of the same recordings."""
     return {
         "wise_pytest": __version__,
         "panels": {name: panel.digest for name, panel in sorted(plan.panels.items())},
         "not_recorded": [{"panel": panel, "model": model} for panel, model in sorted(set(plan.not_recorded))],
         "partial": partial,
-        **row_facts(rows),
+        **row_facts(table),
     }
 
 

@@ -1,9 +1,9 @@
 """A run's manifest: how it was made, and what it had planned.
 
 Written when the first row is kept and again when the run ends, so that rows of
-a killed run can still be told from complete ones. ``wise audit`` reads back the
-plan and the models that were named: what a run answers for cannot be seen from
-its rows alone.
+a killed run can still be told from complete ones. ``wise audit`` reads back what
+cannot be seen from the rows alone: the plan and the models that were named, for
+which the run answers, and how its audit was made.
 """
 
 from __future__ import annotations
@@ -23,10 +23,9 @@ from wise_pytest.files import write_whole
 from wise_pytest.settings import MAX_REPETITIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
     from collections.abc import Set as AbstractSet
 
-    from wise_pytest.records import Row
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan, RunIdentity
 
@@ -91,8 +90,9 @@ def write_manifest(
             {"panel": panel, "model": model, "n_cells": n_cells, **dataclasses.asdict(plan.panels[panel])}
             for (panel, model), n_cells in sorted(expected.items())
         ],
-        "exclude": settings.exclude,
+        "exclude": list(settings.exclude),
         "bootstrap": {"seed": settings.seed, "replicates": settings.replicates},
+        "openings": None if settings.openings is None else list(settings.openings),
         "thresholds": {
             name: None if value is None else str(value)
             for name, value in dataclasses.asdict(settings.thresholds).items()
@@ -103,55 +103,69 @@ def write_manifest(
     write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=True, indent=2) + "\n")
 
 
-def read_plans(paths: Iterable[Path | str]) -> dict[Pair, set[PairKey]]:
-    """The cells that the runs had planned together, by (panel, model).
+@dataclasses.dataclass(frozen=True, slots=True)
+class RunRecord:
+    """What is read back of one manifest."""
+
+    source: str
+    plan: Mapping[Pair, AbstractSet[PairKey]]
+    """The cells that the run had planned."""
+    named: tuple[str, ...]
+    """The models that its user had named."""
+    exclude: tuple[str, ...]
+    """Models that its user had left out of the primary results."""
+    seed: int | None
+    """``None`` where the manifest does not say."""
+    replicates: int | None
+    openings: tuple[str, ...] | None
+    """Beginnings of outputs that were counted; ``None`` for those of the package."""
+
+
+def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
+    """The manifests of runs, each once.
 
     Parameters
     ----------
     paths
         Run folders or their ``generations.jsonl``; one without a manifest adds nothing.
 
-    Returns
-    -------
-    dict
-        The union of the plans: shards of one plan add up, and the same run
-        given twice counts once.
-
     Raises
     ------
     RowsError
         If a manifest is there and cannot be read.
     """
+    places = (Path(given) if Path(given).is_dir() else Path(given).parent for given in paths)
+    manifests = dict.fromkeys(place / MANIFEST for place in places)
+    return tuple(record for record in map(_record, manifests) if record is not None)
+
+
+def plans_of(records: Iterable[RunRecord]) -> dict[Pair, set[PairKey]]:
+    """The union of the plans: shards of one plan add up, and the same run given twice counts once."""
     plans: dict[Pair, set[PairKey]] = {}
-    for record in _records(paths):
-        for entry in record["plan"]:
-            plans.setdefault((entry["panel"], entry["model"]), set()).update(
-                (item, form, repetition)
-                for item in entry["items"]
-                for form in entry["forms"]
-                for repetition in range(1, entry["repetitions"] + 1)
-            )
+    for record in records:
+        for pair, cells in record.plan.items():
+            plans.setdefault(pair, set()).update(cells)
     return plans
 
 
-def read_expected_models(paths: Iterable[Path | str]) -> tuple[str, ...]:
-    """The models that the user of any of the runs had named, sorted: none of them may be passed over.
+def named_models(records: Iterable[RunRecord]) -> tuple[str, ...]:
+    """The models that the user of any of the runs had named, sorted: none of them may be passed over."""
+    return tuple(sorted({model for record in records for model in record.named}))
 
-    Parameters
-    ----------
-    paths
-        As for ``read_plans``.
+
+def agreed(records: Iterable[RunRecord], name: Literal["seed", "replicates", "openings"]) -> Any:
+    """How the audits of all runs were made; ``None`` without a manifest.
 
     Raises
     ------
     RowsError
-        If a manifest is there and cannot be read.
+        If the runs differ in it, and none can be taken for all of them.
     """
-    return tuple(
-        sorted(
-            {entry["name"] for record in _records(paths) for entry in record["models"] if entry["explicit"]}
-        )
-    )
+    values = {getattr(record, name): record.source for record in records}
+    if len(values) > 1:
+        told = ", ".join(f"{value} in {source}" for value, source in values.items())
+        raise RowsError(f"the runs were audited with different {name} ({told}); choose one with --{name}")
+    return next(iter(values), None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -164,11 +178,10 @@ class Progress:
     """Why the runs are incomplete; ``None`` where they are whole, or no plan is known."""
 
 
-def progress(plans: Mapping[Pair, AbstractSet[PairKey]], rows: Iterable[Row]) -> Progress:
-    """Hold rows of any status against the plans of their runs."""
-    found: dict[Pair, set[PairKey]] = {}
-    for row in rows:
-        found.setdefault((row.panel, row.model), set()).add((row.item, row.form, row.repetition))
+def progress(
+    plans: Mapping[Pair, AbstractSet[PairKey]], found: Mapping[Pair, AbstractSet[PairKey]]
+) -> Progress:
+    """Hold the cells of which there are rows, of any status, against the plans of their runs."""
     n_planned = sum(len(planned) for planned in plans.values())
     n_found = sum(len(planned & found.get(pair, set())) for pair, planned in plans.items())
     return Progress(
@@ -192,35 +205,51 @@ def partial_reason(n_rows: int, n_planned: int) -> str | None:
     return None if n_rows >= n_planned else f"partial: {n_rows} of {n_planned} cells"
 
 
-def _records(paths: Iterable[Path | str]) -> Iterator[dict[str, Any]]:
-    """What is read back of the manifests beside ``paths``, checked."""
-    for given in paths:
-        path = Path(given)
-        manifest = (path if path.is_dir() else path.parent) / MANIFEST
-        try:
-            record = json.loads(manifest.read_text(encoding="utf-8"))
-        except FileNotFoundError:
-            continue
-        except (OSError, ValueError, RecursionError) as error:
-            raise RowsError(
-                f"{manifest}: cannot be read: {error}; delete it to audit the rows alone"
-            ) from error
-        schema = record.get("schema") if isinstance(record, dict) else None
-        if schema != MANIFEST_SCHEMA:
-            raise RowsError(
-                f"{manifest}: schema {reprlib.repr(schema)} is not {MANIFEST_SCHEMA!r}; "
-                "delete it to audit the rows alone"
-            )
-        try:
-            yield {
-                "plan": [_plan_entry(entry) for entry in record["plan"]],
-                "models": [_model_entry(entry) for entry in record["models"]],
-            }
-        except (KeyError, TypeError, ValueError) as error:
-            raise RowsError(
-                f"{manifest}: is no manifest that this version reads ({type(error).__name__}: {error}); "
-                "delete it to audit the rows alone"
-            ) from error
+def _record(manifest: Path) -> RunRecord | None:
+    try:
+        record = json.loads(manifest.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RowsError(f"{manifest}: cannot be read: {error}; delete it to audit the rows alone") from error
+    schema = record.get("schema") if isinstance(record, dict) else None
+    if schema != MANIFEST_SCHEMA:
+        raise RowsError(
+            f"{manifest}: schema {reprlib.repr(schema)} is not {MANIFEST_SCHEMA!r}; "
+            "delete it to audit the rows alone"
+        )
+    try:
+        return _checked(record, source=str(manifest))
+    except (KeyError, TypeError, ValueError) as error:
+        raise RowsError(
+            f"{manifest}: is no manifest that this version reads ({type(error).__name__}: {error}); "
+            "delete it to audit the rows alone"
+        ) from error
+
+
+def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
+    plan: dict[Pair, set[PairKey]] = {}
+    for entry in map(_plan_entry, record["plan"]):
+        plan.setdefault((entry["panel"], entry["model"]), set()).update(
+            (item, form, repetition)
+            for item in entry["items"]
+            for form in entry["forms"]
+            for repetition in range(1, entry["repetitions"] + 1)
+        )
+    models = [_model_entry(entry) for entry in record["models"]]
+    bootstrap = record.get("bootstrap", {})
+    for name in bootstrap:
+        if type(bootstrap[name]) is not int or bootstrap[name] < 0:
+            raise ValueError(f"{name!r} must be an integer from 0, not {reprlib.repr(bootstrap[name])}")
+    return RunRecord(
+        source=source,
+        plan=plan,
+        named=tuple(entry["name"] for entry in models if entry["explicit"]),
+        exclude=tuple(_texts(record, "exclude")) if "exclude" in record else (),
+        seed=bootstrap.get("seed"),
+        replicates=bootstrap.get("replicates"),
+        openings=None if record.get("openings") is None else tuple(_texts(record, "openings")),
+    )
 
 
 def _plan_entry(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,6 +76,12 @@ _RUN: tuple[Option, ...] = (
         "N",
         f"bootstrap replicates; 0 leaves out intervals and p values (default: {DEFAULT_REPLICATES})",
     ),
+    Option(
+        "openings",
+        "value",
+        "FILE",
+        "beginnings of outputs to count, one a line (default: those of the package, such as 'Here is')",
+    ),
     Option("strict", "switch", "", "fail the test of every non-compliant generation"),
     Option("note", "list", "KEY=VALUE", "something to keep with the recordings of this run, repeatable"),
 )

@@ -61,6 +61,8 @@ class Settings:
     exclude: tuple[str, ...]
     seed: int
     replicates: int
+    openings: tuple[str, ...] | None
+    """Beginnings of outputs to count; ``None`` for those of the package."""
     strict: bool
     notes: Mapping[str, str]
     thresholds: Thresholds
@@ -119,6 +121,7 @@ def _build(
         exclude=_excluded(values["exclude"], [selected.endpoint.name for selected in models]),
         seed=bootstrap_seed(values["seed"], "--wise-seed"),
         replicates=bootstrap_replicates(values["replicates"], "--wise-replicates"),
+        openings=_openings(config, values["openings"]),
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
         thresholds=thresholds(values, prefix="wise-"),
@@ -211,6 +214,14 @@ def _positive(text: str | None, name: str) -> int | None:
     if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > MAX_REPETITIONS:
         raise OptionError(f"{name}: must be a whole number from 1 to {MAX_REPETITIONS}, not {text!r}")
     return int(text)
+
+
+def _openings(config: pytest.Config, text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    from wise_pytest.audit.texts import read_openings
+
+    return read_openings(config.invocation_params.dir / text, option="--wise-openings")
 
 
 def bootstrap_seed(text: str | None, name: str) -> int:

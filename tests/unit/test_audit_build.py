@@ -121,6 +121,10 @@ def test_the_document_of_a_small_run_by_hand():
         "n_compliant": 1,
         "mean_observed": 6.0,
         "mean_error": 1.0,
+        "n_observed": 2,
+        "empty_share": None,
+        "reason": "no scored row holds its output",
+        "truncated_share": 0.0,
     }
     assert panel["all_models"]["summary"] == panel["summary"]
     assert found["gate"]["status"] == "not_evaluated"

@@ -40,6 +40,7 @@ THIRD_PARTY = {
     "pandas": {"audit", "stats"},
     "numpy": {"stats", "audit"},
     "scipy": {"stats"},
+    "pyarrow": {"audit"},
     "statsmodels": {"stats"},
     "pingouin": {"stats"},
     "matplotlib": {"report"},

@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 from wise_pytest.audit.gate import Thresholds
+from wise_pytest.audit.table import cells_by_pair, table_of
 from wise_pytest.endpoints.model import Endpoint
 from wise_pytest.endpoints.registry import Selected
 from wise_pytest.errors import RowsError
 from wise_pytest.manifest import (
     MANIFEST,
+    named_models,
     partial_reason,
+    plans_of,
     progress,
-    read_expected_models,
-    read_plans,
+    read_manifests,
     write_manifest,
 )
 from wise_pytest.records import Row
@@ -51,6 +53,7 @@ def keep(
         exclude=(),
         seed=1,
         replicates=20,
+        openings=None,
         thresholds=Thresholds(),
         notes={},
     )
@@ -81,16 +84,16 @@ def test_the_plan_of_one_run(tmp_path: Path):
             ("i002", "NEG", 2),
         }
     }
-    assert read_plans([folder]) == expected
-    assert read_plans([folder / "generations.jsonl"]) == expected
+    assert plans_of(read_manifests([folder])) == expected
+    assert plans_of(read_manifests([folder / "generations.jsonl"])) == expected
 
 
 def test_shards_add_up_and_the_same_run_counts_once(tmp_path: Path):
     first = keep(tmp_path / "a", plan(("i001", "i002")))
     second = keep(tmp_path / "b", plan(("i002", "i003", "i004")))
     other = keep(tmp_path / "c", plan(("i001",), model="n", repetitions=1))
-    assert read_plans([first, first]) == read_plans([first])
-    together = read_plans([first, second, other])
+    assert plans_of(read_manifests([first, first])) == plans_of(read_manifests([first]))
+    together = plans_of(read_manifests([first, second, other]))
     assert together["exact_count", "n"] == {("i001", "POS", 1), ("i001", "NEG", 1)}
     assert {item for item, _, _ in together["exact_count", "m"]} == {"i001", "i002", "i003", "i004"}
     assert {pair: len(cells) for pair, cells in together.items()} == {
@@ -102,8 +105,12 @@ def test_shards_add_up_and_the_same_run_counts_once(tmp_path: Path):
 def test_the_models_that_were_named_in_any_of_the_runs(tmp_path: Path):
     first = keep(tmp_path / "a", plan(("i001",)), models=(("m", True), ("by-glob", False), ("zz", True)))
     second = keep(tmp_path / "b", plan(("i001",)), models=(("m", True), ("a", True)))
-    assert read_expected_models([first]) == ("m", "zz")
-    assert read_expected_models([first, second, first / "generations.jsonl", tmp_path]) == ("a", "m", "zz")
+    assert named_models(read_manifests([first])) == ("m", "zz")
+    assert named_models(read_manifests([first, second, first / "generations.jsonl", tmp_path])) == (
+        "a",
+        "m",
+        "zz",
+    )
 
 
 def row(model: str, item: str, form: str = "POS", *, status: Any = "ok") -> Row:
@@ -152,12 +159,12 @@ TWO = {("i001", "POS", 1), ("i002", "POS", 1)}
 def test_cells_are_compared_and_not_counted(
     plans: Any, rows: list[Row], n_cells: dict[tuple[str, str], int], partial: str | None
 ):
-    done = progress(plans, rows)
+    done = progress(plans, cells_by_pair(table_of(rows)))
     assert (done.n_cells, done.partial) == (n_cells, partial)
 
 
 def test_rows_without_a_manifest_have_no_plan(tmp_path: Path):
-    assert read_plans([tmp_path]) == {}
+    assert plans_of(read_manifests([tmp_path])) == {}
 
 
 def damaged(**changed: str) -> str:
@@ -173,7 +180,7 @@ def damaged(**changed: str) -> str:
 def test_repetitions_that_no_plan_has_are_refused(tmp_path: Path, value: str):
     (tmp_path / MANIFEST).write_text(damaged(repetitions=value), encoding="utf-8")
     with pytest.raises(RowsError, match="'repetitions' must be an integer from 1 to 10000, not ") as caught:
-        read_plans([tmp_path])
+        plans_of(read_manifests([tmp_path]))
     assert str(tmp_path / MANIFEST) in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -181,7 +188,7 @@ def test_repetitions_that_no_plan_has_are_refused(tmp_path: Path, value: str):
 @pytest.mark.parametrize("value", [1, 10_000])
 def test_the_least_and_the_most_repetitions_are_read(tmp_path: Path, value: int):
     (tmp_path / MANIFEST).write_text(damaged(repetitions=str(value)), encoding="utf-8")
-    planned = read_plans([tmp_path])["p", "m"]
+    planned = plans_of(read_manifests([tmp_path]))["p", "m"]
     assert planned == {("i001", "POS", repetition) for repetition in range(1, value + 1)}
 
 
@@ -209,7 +216,7 @@ def test_the_least_and_the_most_repetitions_are_read(tmp_path: Path, value: int)
 def test_a_manifest_that_cannot_be_read_is_named(tmp_path: Path, content: str, said: str):
     (tmp_path / MANIFEST).write_text(content, encoding="utf-8")
     with pytest.raises(RowsError, match=said) as caught:
-        read_plans([tmp_path])
+        plans_of(read_manifests([tmp_path]))
     assert str(tmp_path / MANIFEST) in str(caught.value)
     assert "\n" not in str(caught.value)
 

@@ -1,31 +1,38 @@
 """The audit: from rows to every figure that is reported.
 
-``finish`` and ``wise audit`` call ``build_audit``. It walks the rows once, to
-make tallies; ``panel`` then adds up a few dozen of them for each panel, and
-``uncertainty`` resamples its items, models and providers.
+``finish`` and ``wise audit`` call ``build_audit``. It counts the rows once, to
+make tallies; ``panel`` then adds up a few dozen of them for each panel,
+``uncertainty`` resamples its items, models and providers, ``examples`` picks
+pairs of outputs, and ``cross`` sets the panels side by side.
 """
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.audit.cross import cross_constraint
+from wise_pytest.audit.examples import find_examples
+from wise_pytest.audit.merging import merged, rows_sha256
 from wise_pytest.audit.panel import PanelInput, audit_panel
 from wise_pytest.audit.result import Audit
-from wise_pytest.audit.rows import located, merge_rows, rows_sha256
-from wise_pytest.audit.tallies import tally_rows
+from wise_pytest.audit.table import RowTable, table_of
+from wise_pytest.audit.tallies import tally_table
+from wise_pytest.audit.texts import default_openings
 from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED, Resampling, with_uncertainty
 from wise_pytest.errors import RowsError
 from wise_pytest.panels.loader import bundled_panels
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from wise_pytest.audit.tallies import TallyKey
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Row
 
 
 def build_audit(
-    rows: Iterable[Row],
+    rows: RowTable | Iterable[Row],
     *,
     exclude: Collection[str] = (),
     planned: Mapping[tuple[str, str], int] | None = None,
@@ -33,13 +40,15 @@ def build_audit(
     panels: Mapping[str, Panel] | None = None,
     seed: int = DEFAULT_SEED,
     replicates: int = DEFAULT_REPLICATES,
+    openings: Sequence[str] | None = None,
 ) -> Audit:
     """Audit the rows. The same rows give the same audit, in whatever order they come.
 
     Parameters
     ----------
     rows
-        Of any number of panels and models.
+        Of any number of panels and models; a table, as ``rows.read_table``
+        returns it, or objects.
     exclude
         Names of models that the user leaves out of the primary set.
     planned
@@ -62,6 +71,8 @@ def build_audit(
         Of the bootstrap, from 0.
     replicates
         Of the bootstrap. With 0 there are no intervals and no p values at all.
+    openings
+        Beginnings of outputs to count; those of ``openings.txt`` where not given.
 
     Returns
     -------
@@ -75,59 +86,77 @@ def build_audit(
         If two rows with one key differ in more than ``run``, or rows name two
         providers for one model.
     """
-    merged = merge_rows(located(rows))
+    table = merged(rows if isinstance(rows, RowTable) else table_of(rows))
     planned = planned or {}
     declared = {**bundled_panels(), **(panels or {})}
-    tallies = tally_rows(merged, items=replicates > 0)
+    openings = default_openings() if openings is None else tuple(openings)
+    tallies = tally_table(table, openings=openings, items=replicates > 0)
     providers = _providers(tallies.providers)
-    cells, targets, grids = tallies.cells, tallies.targets, tallies.grids
-    verifiers, items = tallies.verifiers, tallies.items
     resampling = Resampling(seed=seed, replicates=replicates)
 
     models_of: dict[str, set[str]] = {}
-    for panel, model in [*((panel, model) for panel, model, _ in cells), *planned]:
+    for panel, model in [*((panel, model) for panel, model, _ in tallies.cells), *planned]:
         models_of.setdefault(panel, set()).add(model)
     known = sorted(set().union(*models_of.values()))
 
+    sources = {
+        name: PanelInput(
+            panel=name,
+            declared=declared.get(name),
+            models=tuple(sorted(models_of[name])),
+            tallies=_of_panel(tallies.cells, name),
+            targets=_of_panel(tallies.targets, name),
+            planned={
+                model: planned.get((name, model), tallies.grids.get(name, 0)) for model in models_of[name]
+            },
+            providers=providers,
+            verifiers=tuple(verifier for panel, verifier in tallies.verifiers if panel == name),
+            exclude=frozenset(exclude),
+        )
+        for name in _in_order(models_of, declared)
+    }
+    audits = {
+        name: with_uncertainty(
+            audit_panel(source),
+            tallies.items.get(name),
+            declared=source.declared,
+            providers=providers,
+            resampling=resampling,
+        )
+        for name, source in sources.items()
+    }
     return Audit(
         panels={
-            name: with_uncertainty(
-                audit_panel(
-                    PanelInput(
-                        panel=name,
-                        declared=declared.get(name),
-                        models=tuple(sorted(models)),
-                        tallies={
-                            (model, form): tally
-                            for (panel, model, form), tally in cells.items()
-                            if panel == name
-                        },
-                        targets={
-                            model: tuple(found) for (panel, model), found in targets.items() if panel == name
-                        },
-                        planned={model: planned.get((name, model), grids.get(name, 0)) for model in models},
-                        providers=providers,
-                        verifiers=tuple(verifier for panel, verifier in verifiers if panel == name),
-                        exclude=frozenset(exclude),
-                    )
+            name: dataclasses.replace(
+                audit,
+                examples=find_examples(
+                    table,
+                    name,
+                    reference=audit.reference,
+                    forms=sources[name].forms(),
+                    directions=sources[name].directions(),
+                    models=audit.models,
                 ),
-                items.get(name),
-                declared=declared.get(name),
-                providers=providers,
-                resampling=resampling,
             )
-            for name, models in ((name, models_of[name]) for name in _in_order(models_of, declared))
+            for name, audit in audits.items()
         },
         models=tuple(known),
         exclude=tuple(sorted(set(exclude))),
-        n_rows=len(merged),
-        rows_sha256=rows_sha256(merged),
+        n_rows=len(table),
+        rows_sha256=rows_sha256(table),
         provenance=dict(provenance or {}),
+        openings=openings,
+        cross=cross_constraint(audits, sources, tallies.items, providers=providers, resampling=resampling),
         notes=tuple(
             f"{name} was to be excluded and is not among the models"
             for name in sorted(set(exclude).difference(known))
         ),
     )
+
+
+def _of_panel(tallies: Mapping[TallyKey, Any], name: str) -> dict[tuple[str, str], Any]:
+    """What belongs to one panel, by model and form."""
+    return {(model, form): content for (panel, model, form), content in tallies.items() if panel == name}
 
 
 def _in_order(names: Iterable[str], declared: Iterable[str]) -> list[str]:

@@ -10,6 +10,13 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.audit.diagnostics import (
+    examples_document,
+    reasoned,
+    surface_document,
+    target_document,
+    targets_by_form_document,
+)
 from wise_pytest.stats.contrasts import CONFIDENCE
 from wise_pytest.stats.ranking_bootstrap import MEASURES
 
@@ -21,6 +28,8 @@ if TYPE_CHECKING:
     from wise_pytest.audit.result import (
         Audit,
         Bootstrap,
+        Cross,
+        CrossPanel,
         FormResult,
         ModelAudit,
         PanelAudit,
@@ -30,9 +39,10 @@ if TYPE_CHECKING:
     )
     from wise_pytest.stats.bootstrap import Units
     from wise_pytest.stats.contrasts import Contrast
-    from wise_pytest.stats.floor import FloorRegime, TargetOutcome
+    from wise_pytest.stats.floor import FloorRegime
     from wise_pytest.stats.rates import Interval
     from wise_pytest.stats.summary import FormSummary
+    from wise_pytest.stats.summary_bootstrap import SummaryIntervals
 
 AUDIT_SCHEMA = "wise.audit/1"
 
@@ -56,6 +66,7 @@ def to_document(audit: Audit, gate: Gate | None = None) -> dict[str, Any]:
         "schema": AUDIT_SCHEMA,
         "run": _run(audit),
         "panels": {name: _panel(panel) for name, panel in audit.panels.items()},
+        "cross": _cross(audit.cross),
         "gate": _gate(gate),
     }
 
@@ -72,6 +83,7 @@ def _run(audit: Audit) -> dict[str, Any]:
         "rows_sha256": audit.rows_sha256,
         "models": list(audit.models),
         "exclude": list(audit.exclude),
+        "openings": list(audit.openings),
     }
     if audit.notes:
         run["notes"] = list(audit.notes)
@@ -81,6 +93,8 @@ def _run(audit: Audit) -> dict[str, Any]:
 def _panel(panel: PanelAudit) -> dict[str, Any]:
     every = panel.by_model.values()
     content: dict[str, Any] = {
+        **({"title": panel.title} if panel.title else {}),
+        **({"question": panel.question} if panel.question else {}),
         "reference": panel.reference,
         "models": list(panel.models),
         "excluded": dict(panel.excluded),
@@ -92,9 +106,20 @@ def _panel(panel: PanelAudit) -> dict[str, Any]:
             panel.primary, panel.reference, "no scored rows" if panel.models else "every model is excluded"
         ),
         "ranking": {form: _ranking(ranking) for form, ranking in panel.ranking.items()},
+        "ranks": {
+            "order": list(panel.ranks.order),
+            "by_model": {
+                model: {form: float(rank) for form, rank in ranks.items() if rank is not None}
+                for model, ranks in panel.ranks.by_model.items()
+            },
+        },
         "by_model": {audit.model: _model(audit, panel.reference) for audit in every},
         "all_models": _pooled(panel.all_models, panel.reference, "no scored rows"),
     }
+    if panel.targets:
+        content["targets"] = targets_by_form_document(panel.targets)
+    if panel.examples is not None:
+        content["examples"] = examples_document(panel.examples, panel.reference)
     if panel.bootstrap is not None:
         content["bootstrap"] = _bootstrap(panel.bootstrap)
     if panel.notes:
@@ -111,24 +136,25 @@ def _model(audit: ModelAudit, reference: str) -> dict[str, Any]:
         "n_scored": audit.coverage.n_scored,
         "coverage": float(audit.coverage.fraction),
         "statuses": dict(audit.statuses),
+        **_directions(audit.total),
         # A planned model without any row has no provider either: one reason serves both.
         **_pooled(audit.results, reference, "no scored rows" if audit.n_rows else "no rows"),
         "floor": _floor(audit.floor),
     }
     if audit.targets:
-        content["targets"] = [_target(outcome) for outcome in audit.targets]
+        content["targets"] = [target_document(outcome) for outcome in audit.targets]
     return content
 
 
 def _pooled(pooled: Pooled, reference: str, why_empty: str) -> dict[str, Any]:
     content: dict[str, Any] = {"summary": None, "reason": why_empty}
     if pooled.summary is not None:
-        content = {"summary": _summary(pooled.summary, reference)}
+        content = {"summary": _summary(pooled.summary, reference, pooled.intervals)}
     content["forms"] = {name: _form(result) for name, result in pooled.forms.items()}
     return content
 
 
-def _summary(summary: FormSummary, reference: str) -> dict[str, Any]:
+def _summary(summary: FormSummary, reference: str, intervals: SummaryIntervals | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "pos": _number(summary.reference),
         "mean": float(summary.mean),
@@ -144,10 +170,26 @@ def _summary(summary: FormSummary, reference: str) -> dict[str, Any]:
         reasons.append(f"pos: no scored row of the reference form {reference}")
     if summary.gap is None:
         reasons.append("gap: fewer than two forms have scored rows")
+    if intervals is not None:
+        content |= _summary_intervals(intervals)
+        if intervals.reason is not None:
+            reasons.append(f"intervals: {intervals.reason}")
     if reasons:
         content["reason"] = "; ".join(reasons)
     if summary.incomplete:
         content["incomplete"] = list(summary.incomplete)
+    return content
+
+
+def _summary_intervals(intervals: SummaryIntervals) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "pos_ci": _pair(intervals.reference),
+        "mean_ci": _pair(intervals.mean),
+        "worst_ci": _pair(intervals.worst),
+        "gap_ci": _pair(intervals.gap),
+    }
+    if intervals.reason is not None:
+        content["ci_reason"] = intervals.reason
     return content
 
 
@@ -166,15 +208,46 @@ def _form(result: FormResult) -> dict[str, Any]:
         content["degenerate"] = True
         content["wilson_low"] = result.wilson.low
         content["wilson_high"] = result.wilson.high
-    if result.directions is not None:
-        content["directions"] = {name: float(share) for name, share in result.directions.items()}
-        content["n_directions"] = result.n_directions
+    if result.rate_interval is not None:
+        content["compliance_ci"] = _pair(result.rate_interval.interval)
+        if result.rate_interval.reason is not None:
+            content["compliance_ci_reason"] = result.rate_interval.reason
+    content |= _directions(result)
     if result.mean_abs_error is not None:
         content["mean_abs_error"] = float(result.mean_abs_error)
         content["n_errors"] = result.n_errors
+    if result.rate.n:
+        content["surface"] = surface_document(result.surface)
     content["n_rows"] = result.n_rows
     content["statuses"] = dict(result.statuses)
+    return reasoned(content)
+
+
+def _directions(result: FormResult) -> dict[str, Any]:
+    if result.directions is None:
+        return {}
+    shares = {name: float(share) for name, share in result.directions.items()}
+    return {"directions": shares, "n_directions": result.n_directions}
+
+
+def _cross(cross: Cross) -> dict[str, Any]:
+    content: dict[str, Any] = {
+        "models": list(cross.models),
+        "left_out": dict(cross.left_out),
+        "panels": {name: _cross_panel(panel) for name, panel in cross.panels.items()},
+    }
+    if cross.reason is not None:
+        content["reason"] = cross.reason
     return content
+
+
+def _cross_panel(panel: CrossPanel) -> dict[str, Any]:
+    return {
+        "reference": panel.reference,
+        **({} if panel.scheme is None else {"scheme": panel.scheme}),
+        "roles": dict(panel.roles),
+        **_pooled(panel.pooled, panel.reference, "no scored rows"),
+    }
 
 
 def _contrast(result: FormResult) -> dict[str, Any]:
@@ -199,6 +272,10 @@ def _interval(contrast: Contrast) -> dict[str, Any]:
         content["reason"] = contrast.interval_reason
     content["n_replicates"] = contrast.n_replicates
     return content
+
+
+def _pair(interval: Interval | None) -> list[float] | None:
+    return None if interval is None else [interval.low, interval.high]
 
 
 def _bounds(interval: Interval | None) -> list[float | None]:
@@ -271,20 +348,6 @@ def _floor(floor: FloorRegime) -> dict[str, Any]:
     }
     if floor.reason is not None:
         content["reason"] = floor.reason
-    return content
-
-
-def _target(outcome: TargetOutcome) -> dict[str, Any]:
-    mean = outcome.mean_observed
-    content: dict[str, Any] = {
-        "target": outcome.target,
-        "compliance": outcome.rate.value,
-        "n": outcome.rate.n,
-        "n_compliant": outcome.rate.n_compliant,
-    }
-    if mean is not None:
-        content["mean_observed"] = float(mean)
-        content["mean_error"] = float(mean - outcome.target)
     return content
 
 

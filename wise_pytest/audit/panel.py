@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from wise_pytest.audit.frame import Tally, pool_tallies
 from wise_pytest.audit.result import (
     EXCLUDED_BY_NAME,
     EXCLUDED_FLOOR,
@@ -16,12 +15,16 @@ from wise_pytest.audit.result import (
     PanelAudit,
     Pooled,
     Ranking,
+    Ranks,
+    Surface,
 )
+from wise_pytest.audit.tallies import SHORT_WORDS, Tally, pool_tallies
 from wise_pytest.errors import PanelError
 from wise_pytest.records import STATUSES
-from wise_pytest.stats.floor import floor_regime
-from wise_pytest.stats.ranking import ranking_stability
-from wise_pytest.stats.rates import wilson_interval
+from wise_pytest.stats.distribution import spread
+from wise_pytest.stats.floor import floor_regime, pool_outcomes
+from wise_pytest.stats.ranking import average_ranks, ranking_stability
+from wise_pytest.stats.rates import Rate, wilson_interval
 from wise_pytest.stats.summary import summarize_forms
 from wise_pytest.verifiers.registry import get_verifier
 
@@ -46,7 +49,8 @@ class PanelInput:
     """With a row or a plan, sorted."""
     tallies: Mapping[tuple[str, str], Tally]
     """By model and form; a pair without rows is missing."""
-    targets: Mapping[str, tuple[TargetOutcome, ...]]
+    targets: Mapping[tuple[str, str], Sequence[TargetOutcome]]
+    """By model and form; numeric targets only."""
     planned: Mapping[str, int]
     """Cells of each model."""
     providers: Mapping[str, str]
@@ -83,20 +87,10 @@ class PanelInput:
 
 def audit_panel(source: PanelInput) -> PanelAudit:
     """Audit one panel: its models, then pooled, then the ranking."""
-    forms, directions = source.forms(), source.directions()
-
-    def results(models: Sequence[str]) -> Pooled:
-        tallies = {
-            form: pool_tallies(source.tallies.get((model, form), Tally()) for model in models)
-            for form in forms
-        }
-        return _pooled(tallies, reference=source.reference, directions=directions)
-
-    by_model = {
-        model: _audit_model(source, model, results=results([model]), forms=forms) for model in source.models
-    }
+    forms = source.forms()
+    by_model = {model: _audit_model(source, model, forms=forms) for model in source.models}
     primary = tuple(model for model, audit in by_model.items() if audit.excluded is None)
-    pooled = results(primary) if primary else Pooled(forms={}, summary=None)
+    pooled = pooled_over(source, primary)
     return PanelAudit(
         panel=source.panel,
         reference=source.reference,
@@ -107,27 +101,67 @@ def audit_panel(source: PanelInput) -> PanelAudit:
         primary=pooled,
         ranking=_rankings(source, forms, primary) if _has_reference(pooled) else {},
         by_model=by_model,
-        all_models=results(source.models),
+        all_models=pooled_over(source, source.models),
         notes=tuple(_notes(source, pooled, by_model)),
+        targets=_targets_by_form(source, forms, primary),
+        ranks=_ranks(source, forms, primary),
+        title=None if source.declared is None else source.declared.title,
+        question=None if source.declared is None else source.declared.question,
     )
 
 
-def _audit_model(source: PanelInput, model: str, *, results: Pooled, forms: Sequence[str]) -> ModelAudit:
+def pooled_over(source: PanelInput, models: Sequence[str]) -> Pooled:
+    """The panel's forms and their summary over some of its models."""
+    if not models:
+        return Pooled(forms={}, summary=None)
+    tallies = {
+        form: pool_tallies(source.tallies.get((model, form), Tally()) for model in models)
+        for form in source.forms()
+    }
+    return _pooled(tallies, reference=source.reference, directions=source.directions())
+
+
+def _targets_by_form(
+    source: PanelInput, forms: Sequence[str], models: Sequence[str]
+) -> dict[str, tuple[TargetOutcome, ...]]:
+    by_form = {
+        form: pool_outcomes(outcome for model in models for outcome in source.targets.get((model, form), ()))
+        for form in forms
+    }
+    return {form: outcomes for form, outcomes in by_form.items() if outcomes}
+
+
+def _ranks(source: PanelInput, forms: Sequence[str], models: Sequence[str]) -> Ranks:
+    by_form: dict[str, dict[str, Fraction]] = {}
+    for form in forms:
+        rates = {model: source.tallies.get((model, form), Tally()).rate for model in models}
+        ranked = {model: rate for model, rate in rates.items() if rate.n}
+        by_form[form] = dict(zip(ranked, average_ranks(tuple(ranked.values())), strict=True))
+    under_reference = by_form.get(source.reference, {})
+    order = sorted(models, key=lambda model: (under_reference.get(model, len(models) + 1), model))
+    return Ranks(
+        order=tuple(order),
+        by_model={model: {form: by_form[form].get(model) for form in forms} for model in order},
+    )
+
+
+def _audit_model(source: PanelInput, model: str, *, forms: Sequence[str]) -> ModelAudit:
     total = pool_tallies(source.tallies.get((model, form), Tally()) for form in forms)
-    targets = source.targets.get(model, ())
+    targets = pool_outcomes(outcome for form in forms for outcome in source.targets.get((model, form), ()))
     floor = floor_regime(targets)
     excluded = EXCLUDED_FLOOR if floor.in_floor else None
     return ModelAudit(
         model=model,
         provider=source.providers.get(model),
         excluded=EXCLUDED_BY_NAME if model in source.exclude else excluded,
-        results=results,
+        results=pooled_over(source, [model]),
         # A plan smaller than what ran is no plan: coverage must not pass 1 and hide a hole elsewhere.
         coverage=Coverage(n_scored=total.rate.n, n_planned=max(source.planned[model], total.n_rows)),
         n_rows=total.n_rows,
         statuses=_statuses(total),
         floor=floor,
         targets=targets,
+        total=_form_result(total, is_reference=True, baseline=None, directions=source.directions()),
     )
 
 
@@ -149,6 +183,7 @@ def _form_result(
 ) -> FormResult:
     own = tally.rate.fraction
     n_directions = sum(tally.directions.values())
+    sum_abs_error = sum(abs(error) * count for error, count in tally.errors.items())
     return FormResult(
         rate=tally.rate,
         n_rows=tally.n_rows,
@@ -157,10 +192,25 @@ def _form_result(
         if n_directions
         else None,
         n_directions=n_directions,
-        mean_abs_error=Fraction(tally.sum_abs_error, tally.n_errors) if tally.n_errors else None,
+        mean_abs_error=Fraction(sum_abs_error, tally.n_errors) if tally.n_errors else None,
         n_errors=tally.n_errors,
         statuses=_statuses(tally),
         wilson=wilson_interval(tally.rate) if tally.rate.degenerate else None,
+        surface=_surface(tally),
+    )
+
+
+def _surface(tally: Tally) -> Surface:
+    n_short = sum(count for observed, count in tally.observed.items() if observed <= SHORT_WORDS)
+    by_frequency = sorted(tally.openings.items(), key=lambda pair: (-pair[1], pair[0]))
+    return Surface(
+        errors=spread(tally.errors),
+        short=Rate(n_short, tally.n_observed),
+        empty=Rate(tally.n_empty, tally.n_texts),
+        opening=Rate(sum(tally.openings.values()), tally.n_texts),
+        openings=dict(by_frequency),
+        truncated=Rate(tally.statuses.get("truncated", 0), tally.rate.n),
+        refused=Rate(tally.statuses.get("refused", 0), tally.rate.n),
     )
 
 

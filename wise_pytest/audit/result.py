@@ -14,14 +14,17 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wise_pytest.records import Target
     from wise_pytest.stats.bootstrap import Scheme, Units
     from wise_pytest.stats.contrasts import Contrast
+    from wise_pytest.stats.distribution import Spread
     from wise_pytest.stats.floor import FloorRegime, TargetOutcome
     from wise_pytest.stats.multiplicity import Family
     from wise_pytest.stats.ranking import RankingStability
     from wise_pytest.stats.ranking_bootstrap import RankingIntervals
     from wise_pytest.stats.rates import Interval, Rate
     from wise_pytest.stats.summary import FormSummary
+    from wise_pytest.stats.summary_bootstrap import RateInterval, SummaryIntervals
 
 EXCLUDED_BY_NAME = "excluded by name"
 EXCLUDED_FLOOR = "floor regime"
@@ -38,6 +41,26 @@ class Coverage:
     def fraction(self) -> Fraction:
         """Exact, 0..1; nothing planned is nothing covered."""
         return Fraction(self.n_scored, self.n_planned) if self.n_planned else Fraction(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Surface:
+    """What outputs look like from outside (Appendix D of the paper)."""
+
+    errors: Spread | None
+    """Of observed minus target; ``None`` where no scored row holds an error."""
+    short: Rate
+    """Outputs whose observed count is at most two, of those that hold a count."""
+    empty: Rate
+    """Outputs with nothing but white space, of those that are known."""
+    opening: Rate
+    """Outputs that begin with a listed opening, of those that are known."""
+    openings: Mapping[str, int]
+    """Which openings these are, the most frequent first."""
+    truncated: Rate
+    """Outputs that the token cap has stopped, of all scored ones."""
+    refused: Rate
+    """Outputs in which the model declined, of all scored ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +83,9 @@ class FormResult:
     statuses: Mapping[str, int]
     wilson: Interval | None
     """Only for a degenerate rate, whose bootstrap interval would have no width."""
+    surface: Surface
+    rate_interval: RateInterval | None = None
+    """``None`` where nothing was resampled."""
     contrast: Contrast | None = None
     """Interval and p value of ``diff``; ``None`` where there is no difference or nothing was resampled."""
     p_holm: float | None = None
@@ -76,6 +102,8 @@ class Pooled:
     """In the panel's order."""
     summary: FormSummary | None
     """``None`` where no form has a scored row."""
+    intervals: SummaryIntervals | None = None
+    """Of the summary; ``None`` where nothing was resampled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +115,44 @@ class Ranking:
     """Primary models without a scored row under the form or the reference form."""
     intervals: RankingIntervals | None = None
     """``None`` where nothing was resampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The ranking of the primary models under every form (Figure 3 of the paper)."""
+
+    order: tuple[str, ...]
+    """The models, best first under the reference form, ties by name; unranked ones last."""
+    by_model: Mapping[str, Mapping[str, Fraction | None]]
+    """Average rank under each form, among the models with a scored row of that form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One cell that complies under the reference form and its twin that does not under another."""
+
+    model: str
+    form: str
+    item: str
+    repetition: int
+    target: Target | None
+    direction: str | None
+    """Of the row that does not comply."""
+    reference_text: str
+    reference_observed: int | None
+    text: str
+    observed: int | None
+    error: int | None
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Matched failure examples (Appendices B and C of the paper)."""
+
+    n_pairs: int
+    """Pairs that there are among the primary models, of which the examples are a few."""
+    pairs: tuple[Example, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +171,8 @@ class ModelAudit:
     floor: FloorRegime
     targets: tuple[TargetOutcome, ...]
     """Over all forms, ascending; empty where the targets are no numbers."""
+    total: FormResult
+    """Over all forms: directions and surface of the model as a whole."""
 
     @property
     def excluded_by_name(self) -> bool:
@@ -158,8 +226,40 @@ class PanelAudit:
     all_models: Pooled
     notes: tuple[str, ...]
     """What was left out, and why."""
+    targets: Mapping[str, tuple[TargetOutcome, ...]]
+    """By form, over the primary models; empty where the targets are no numbers."""
+    ranks: Ranks
+    title: str | None = None
+    """As the panel is declared."""
+    question: str | None = None
+    examples: Examples | None = None
+    """``None`` where the rows hold no texts."""
     bootstrap: Bootstrap | None = None
     """``None`` where nothing was resampled."""
+
+
+@dataclass(frozen=True, slots=True)
+class CrossPanel:
+    """One panel over the models that all panels share."""
+
+    pooled: Pooled
+    reference: str
+    scheme: Scheme | None
+    """``None`` where nothing was resampled."""
+    roles: Mapping[str, str]
+    """Which form is the panel's POS, NEG and AVOID, as far as it has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cross:
+    """The panels side by side, over the models that are primary in every one (Figure 2 of the paper)."""
+
+    models: tuple[str, ...]
+    left_out: Mapping[str, str]
+    """Every other model, and why."""
+    panels: Mapping[str, CrossPanel]
+    reason: str | None = None
+    """Why there is no such view."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,4 +275,7 @@ class Audit:
     rows_sha256: str
     provenance: Mapping[str, Any]
     """As the caller gave it; JSON values."""
+    openings: tuple[str, ...]
+    """Beginnings of outputs that were counted."""
+    cross: Cross
     notes: tuple[str, ...]

@@ -1,56 +1,50 @@
-"""Rows files, read strictly: merged when they agree, refused when they contradict each other.
+"""Rows files, read strictly into one table: merged when they agree, refused when they contradict each other.
 
-``wise audit`` reads files and scores them again; the audit itself uses
-``merge_rows`` and ``rows_sha256``.
+``wise audit`` reads files here and scores rows again. Lines are decoded and
+checked some ten thousand at a time, column by column. Where a part does not
+pass, ``Row.from_dict`` goes over it line by line: it decides, and words the error.
 """
 
 from __future__ import annotations
 
 import codecs
 import dataclasses
-import hashlib
 import json
 from dataclasses import dataclass
-from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.audit.checks import ABSENT, InDoubtError, check_limits, checked, require, settled_statuses
+from wise_pytest.audit.merging import merged, named
+from wise_pytest.audit.parquet import PARQUET_SUFFIXES, add_parquet
+from wise_pytest.audit.table import FIELDS, USAGE_FIELDS, TableBuilder, columns_of
 from wise_pytest.errors import PanelError, RowsError
-from wise_pytest.records import JOURNAL, Row, Usage
+from wise_pytest.records import JOURNAL, ROW_SCHEMA, Row
 from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from wise_pytest.audit.table import RowTable
     from wise_pytest.records import CellKey
     from wise_pytest.verifiers.registry import Verifier
 
-_LARGEST_COUNT = 2**53
-"""Counts beyond this are exact neither in JSON readers nor in 64-bit sums."""
-_COUNTS = ("repetition", "observed", "error", "attempts", "target")
-_REPEATED = ("run", "panel", "model", "provider", "item", "form", "instruction", "prompt", "verifier")
-"""Fields whose few different texts are kept once, however many rows hold them."""
-
-_CONTENT_FIELDS = (
-    *(field.name for field in dataclasses.fields(Row) if field.name not in {"run", "usage"}),
-    *(f"usage.{field.name}" for field in dataclasses.fields(Usage)),
-)
-_content: Callable[[Row], tuple[Any, ...]] = attrgetter(*_CONTENT_FIELDS)
-"""Everything a row says except which run wrote it."""
+_PART_LINES = 20_000
 
 
-def read_rows(paths: Iterable[Path | str]) -> list[Row]:
-    """Read rows files and merge them into one list.
+def read_table(paths: Iterable[Path | str]) -> RowTable:
+    """Read rows files and merge them.
 
     Parameters
     ----------
     paths
-        Files with one JSON object a line (blank lines allowed), or folders of
-        runs, which stand for the ``generations.jsonl`` in them.
+        Files with one JSON object a line (blank lines allowed), Parquet files
+        (ending in ``.parquet`` or ``.pq``), or folders of runs, which stand for
+        the ``generations.jsonl`` in them.
 
     Returns
     -------
-    list[Row]
+    RowTable
         Every key once, in the order of first appearance. Rows that agree in
         everything but ``run`` are one row.
 
@@ -60,49 +54,31 @@ def read_rows(paths: Iterable[Path | str]) -> list[Row]:
         If a file cannot be read, a line is cut or is no row, or two rows with
         one key differ; the message names file and line, or both places.
     """
-    return merge_rows(_located_rows(paths))
+    builder = TableBuilder()
+    for given in paths:
+        path = Path(given)
+        if path.is_dir():
+            path /= JOURNAL
+            if not path.is_file():
+                raise RowsError(
+                    f"{given}: this folder holds no {JOURNAL}; give a run's folder or a rows file"
+                )
+        if path.suffix.lower() in PARQUET_SUFFIXES:
+            add_parquet(path, builder)
+        else:
+            _add_lines(path, builder)
+    return merged(builder.table())
 
 
-def merge_rows(located: Iterable[tuple[str, Row]]) -> list[Row]:
-    """Keep one of each group of equal rows.
-
-    Parameters
-    ----------
-    located
-        Rows, each with the place to name in a message.
+def read_rows(paths: Iterable[Path | str]) -> list[Row]:
+    """The same as objects, for what goes over rows one by one.
 
     Raises
     ------
     RowsError
-        If two rows with one key differ in more than ``run``.
+        As ``read_table``.
     """
-    kept: dict[CellKey, tuple[str, Row]] = {}
-    for where, row in located:
-        first_where, first = kept.setdefault(row.key, (where, row))
-        if first is not row and _content(first) != _content(row):
-            raise RowsError(_contradiction(first_where, first, where, row))
-    return [row for _, row in kept.values()]
-
-
-def located(rows: Iterable[Row]) -> Iterator[tuple[str, Row]]:
-    """Rows that come from no file, each with its place in the list."""
-    return ((f"row {number}", row) for number, row in enumerate(rows, start=1))
-
-
-def rows_sha256(rows: Iterable[Row]) -> str:
-    """A digest of what the rows say, in hexadecimal; their order and ``run`` do not matter.
-
-    SHA-256 over one line a row, sorted by key: a compact ASCII JSON list of its
-    fields in the order of ``Row``, ``usage`` spread out at the end.
-    """
-    digest = hashlib.sha256()
-    for row in sorted(rows, key=attrgetter("key")):
-        digest.update(_ENCODE(_content(row)).encode("ascii"))
-        digest.update(b"\n")
-    return digest.hexdigest()
-
-
-_ENCODE = json.JSONEncoder(ensure_ascii=True, allow_nan=False, separators=(",", ":")).encode
+    return list(read_table(paths).rows())
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +92,7 @@ class Flip:
 
     def __str__(self) -> str:
         words = {True: "compliant", False: "not compliant"}
-        return f"{_named(self.key)}: {words[self.before]} → {words[self.after]} ({self.verifier})"
+        return f"{named(self.key)}: {words[self.before]} → {words[self.after]} ({self.verifier})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,59 +136,80 @@ def rescore(rows: Iterable[Row]) -> Rescored:
     return Rescored(tuple(fresh), tuple(flips), n_rescored=n_rescored, n_kept=n_kept)
 
 
-def _located_rows(paths: Iterable[Path | str]) -> Iterator[tuple[str, Row]]:
-    shared: dict[str, str] = {}
-    for given in paths:
-        path = Path(given)
-        if path.is_dir():
-            path /= JOURNAL
-            if not path.is_file():
-                raise RowsError(
-                    f"{given}: this folder holds no {JOURNAL}; give a run's folder or a rows file"
-                )
-        yield from _rows_of_file(path, shared)
-
-
-def _rows_of_file(path: Path, shared: dict[str, str]) -> Iterator[tuple[str, Row]]:
+def _add_lines(path: Path, builder: TableBuilder) -> None:
     try:
         with path.open("rb") as stream:
+            lines: list[bytes] = []
+            numbers: list[int] = []
             # Binary lines end at \n only: a text stream would also split at \r.
             for number, line in enumerate(stream, start=1):
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - some editors put it there
                 if line.strip():
-                    where = f"{path}:{number}"
-                    yield where, _row_of_line(line, where, shared)
+                    lines.append(line)
+                    numbers.append(number)
+                if len(lines) == _PART_LINES:
+                    _add_part(path, lines, numbers, builder)
+                    lines, numbers = [], []
+            if lines:
+                _add_part(path, lines, numbers, builder)
     except OSError as error:
         raise RowsError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def _row_of_line(line: bytes, where: str, shared: dict[str, str]) -> Row:
+def _add_part(path: Path, lines: Sequence[bytes], numbers: Sequence[int], builder: TableBuilder) -> None:
+    records = [_record_of_line(line, path, number) for line, number in zip(lines, numbers, strict=True)]
+    try:
+        columns = columns_of_records(records)
+    except InDoubtError:
+        rows = []
+        for record, number in zip(records, numbers, strict=True):
+            row = Row.from_dict(record, where=f"{path}:{number}")
+            check_limits(row, f"{path}:{number}", RowsError)
+            rows.append(row)
+        columns = columns_of(rows)
+    builder.add(columns, source=str(path), numbers=numbers)
+
+
+def _record_of_line(line: bytes, path: Path, number: int) -> dict[str, Any]:
     try:
         record = _DECODE(line.decode("utf-8").strip(" \t\r\n"))
     except UnicodeDecodeError as error:
         raise RowsError(
-            f"{where}: is not UTF-8 (byte {error.start + 1} of the line); {_hint(line)}"
+            f"{path}:{number}: is not UTF-8 (byte {error.start + 1} of the line); {_hint(line)}"
         ) from error
     except (ValueError, RecursionError) as error:
-        raise RowsError(f"{where}: is not a JSON object: {_said(error)}; {_hint(line)}") from error
+        raise RowsError(f"{path}:{number}: is not a JSON object: {_said(error)}; {_hint(line)}") from error
     if not isinstance(record, dict):
-        raise RowsError(f"{where}: must be a JSON object, one row a line, not {type(record).__name__}")
-    for name in _REPEATED:
-        value = record.get(name)
-        if type(value) is str:
-            record[name] = shared.setdefault(value, value)
-    row = Row.from_dict(record, where=where)
-    _check_counts(row, where)
-    return row
+        raise RowsError(
+            f"{path}:{number}: must be a JSON object, one row a line, not {type(record).__name__}"
+        )
+    return record
 
 
-def _check_counts(row: Row, where: str) -> None:
-    """Refuse counts that no later step can add up or write down again."""
-    for name in _COUNTS:
-        value = getattr(row, name)
-        if type(value) is int and not -_LARGEST_COUNT <= value <= _LARGEST_COUNT:
-            raise RowsError(f"{where}: {name!r} is beyond ±2^53, the largest count that is read")
+def columns_of_records(records: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
+    """The values of every field, checked and in the form in which a ``Row`` holds them.
+
+    Raises
+    ------
+    InDoubtError
+        If a value may be one that no row can have.
+    """
+    schemas = [record.get("schema", ROW_SCHEMA) for record in records]
+    require(schemas.count(ROW_SCHEMA) == len(schemas))
+    require(all("compliant" in record for record in records))
+    usages = [record.get("usage") for record in records]
+    require(set(map(type, usages)) <= {dict, type(None)})
+    columns: dict[str, list[Any]] = {
+        f"usage.{name}": [usage.get(name) if usage else None for usage in usages] for name in USAGE_FIELDS
+    }
+    for name in FIELDS:
+        if name not in columns and name != "status":
+            columns[name] = [record.get(name) for record in records]
+    columns = {name: checked(name, values) for name, values in columns.items()}
+    statuses = (record.get("status", ABSENT) for record in records)
+    columns["status"] = [*settled_statuses(statuses, columns["compliant"])]
+    return columns
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -245,35 +242,18 @@ def _said(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _contradiction(first_where: str, first: Row, where: str, row: Row) -> str:
-    differing = [
-        name
-        for name, before, after in zip(_CONTENT_FIELDS, _content(first), _content(row), strict=True)
-        if before != after
-    ]
-    return (
-        f"{first_where} and {where} are one cell ({_named(row.key)}) with different {', '.join(differing)}; "
-        "keep one of the two rows"
-    )
-
-
-def _named(key: CellKey) -> str:
-    model, panel, item, form, repetition = key
-    return f"model {model}, panel {panel}, item {item}, form {form}, repetition {repetition}"
-
-
 def _verifier_of(row: Row) -> Verifier:
     try:
         return get_verifier(str(row.verifier))
     except PanelError as error:
-        raise RowsError(f"the row of {_named(row.key)} cannot be scored again: {error}") from error
+        raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
 
 
 def _scored_again(row: Row, verifier: Verifier) -> Row:
     try:
         verifier.check_target(row.target)
     except PanelError as error:
-        raise RowsError(f"the row of {_named(row.key)} cannot be scored again: {error}") from error
+        raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
     verdict = verifier.verify(str(row.text), row.target)
     return dataclasses.replace(
         row,

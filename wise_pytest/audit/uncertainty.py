@@ -10,17 +10,30 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from wise_pytest.audit.result import Bootstrap, SchemeResult
-from wise_pytest.stats.bootstrap import Units, contrast_points, draw_contrasts, resampled_units
+from wise_pytest.stats.bootstrap import (
+    MIN_UNITS,
+    Units,
+    contrast_points,
+    draw_models,
+    draw_panel,
+    resampled_units,
+)
 from wise_pytest.stats.contrasts import Contrast, summarize_contrasts
 from wise_pytest.stats.multiplicity import Family, holm
 from wise_pytest.stats.ranking_bootstrap import RankingIntervals, ranking_intervals
+from wise_pytest.stats.summary_bootstrap import (
+    RateInterval,
+    SummaryIntervals,
+    rate_intervals,
+    summary_intervals,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-    from wise_pytest.audit.result import PanelAudit, Pooled, Ranking
+    from wise_pytest.audit.result import ModelAudit, PanelAudit, Pooled, Ranking
     from wise_pytest.panels.model import Panel
-    from wise_pytest.stats.bootstrap import ItemCounts, Scheme
+    from wise_pytest.stats.bootstrap import ItemCounts, PanelDraws, Scheme
 
 DEFAULT_SCHEME: Scheme = "item-cluster"
 """For a panel known from its rows only: items are the one level that every panel samples."""
@@ -83,34 +96,84 @@ def with_uncertainty(
     """
     if not resampling.replicates:
         return audit
-    scheme = DEFAULT_SCHEME if declared is None else cast("Scheme", declared.bootstrap)
+    scheme = _scheme(declared)
     source = _Source(counts, audit.reference, providers, resampling)
-    wanted = dict.fromkeys((scheme, *SENSITIVITY) if _contrasted(audit.primary) else (scheme,))
-    by_scheme = {
-        name: source.contrasts(name, models=audit.models, forms=_contrasted(audit.primary)) for name in wanted
-    }
-    main = by_scheme[scheme]
-    family = holm({form: contrast.p for form, contrast in main.contrasts.items()})
+    main = source.estimate(scheme, audit.primary, models=audit.models)
+    family = holm({form: contrast.p for form, contrast in main.result.contrasts.items()})
     every = main
     if set(audit.by_model) != set(audit.models):
-        every = source.contrasts(scheme, models=tuple(audit.by_model), forms=_contrasted(audit.all_models))
+        every = source.estimate(scheme, audit.all_models, models=tuple(audit.by_model))
     return replace(
         audit,
-        primary=_with_contrasts(audit.primary, main.contrasts, family),
-        all_models=_with_contrasts(audit.all_models, every.contrasts, None),
+        primary=_with(audit.primary, main, family),
+        all_models=_with(audit.all_models, every, None),
+        by_model=source.by_model(audit.by_model),
         ranking=source.ranking(audit.ranking, models=audit.models),
         bootstrap=Bootstrap(
             scheme=scheme,
             replicates=resampling.replicates,
             seed=resampling.seed,
-            units=main.units,
+            units=main.result.units,
             family=family,
             sensitivity={
-                name: by_scheme[name] for name in SENSITIVITY if name in by_scheme and main.contrasts
+                name: main.result
+                if name == scheme
+                else source.estimate(name, audit.primary, models=audit.models).result
+                for name in SENSITIVITY
+                if main.result.contrasts
             },
-            cautions=tuple(_cautions(scheme, main.units)),
+            cautions=tuple(_cautions(scheme, main.result.units)),
         ),
     )
+
+
+def pooled_with_uncertainty(
+    pooled: Pooled,
+    counts: ItemCounts | None,
+    *,
+    declared: Panel | None,
+    reference: str,
+    models: Collection[str],
+    providers: Mapping[str, str],
+    resampling: Resampling,
+) -> tuple[Pooled, Scheme | None]:
+    """Add to rates that are pooled over some of a panel's models what resampling these says.
+
+    Parameters
+    ----------
+    pooled
+        The point estimates over ``models``.
+    counts, declared, providers, resampling
+        As for ``with_uncertainty``.
+    reference
+        The form that the others are compared with.
+    models
+        Models with scored rows.
+
+    Returns
+    -------
+    tuple
+        The same with intervals, and the scheme; no p values.
+    """
+    if not resampling.replicates:
+        return pooled, None
+    scheme = _scheme(declared)
+    source = _Source(counts, reference, providers, resampling)
+    return _with(pooled, source.estimate(scheme, pooled, models=models), None), scheme
+
+
+def _scheme(declared: Panel | None) -> Scheme:
+    return DEFAULT_SCHEME if declared is None else cast("Scheme", declared.bootstrap)
+
+
+@dataclass(frozen=True, slots=True)
+class _Estimate:
+    """What one scheme says of one set of models."""
+
+    result: SchemeResult
+    rates: Mapping[str, RateInterval]
+    """By form."""
+    summary: SummaryIntervals | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,31 +185,82 @@ class _Source:
     providers: Mapping[str, str]
     resampling: Resampling
 
-    def contrasts(self, scheme: Scheme, *, models: Collection[str], forms: Collection[str]) -> SchemeResult:
-        """The contrasts of ``forms`` over ``models``; every one of them has a difference."""
+    def estimate(self, scheme: Scheme, pooled: Pooled, *, models: Collection[str]) -> _Estimate:
+        """Contrasts and intervals of ``pooled``, which is over ``models``."""
         import numpy as np
 
         counts = None if self.counts is None else self.counts.of_models(tuple(models))
         if counts is None or not counts.models:
-            return SchemeResult(units=_no_units(scheme), contrasts={})
+            return _Estimate(SchemeResult(units=_no_units(scheme), contrasts={}), {}, None)
         units = resampled_units(counts, scheme, providers=self.providers)
-        if not forms:
-            return SchemeResult(units=units, contrasts={})
-        points = contrast_points(counts, scheme, reference=self.reference)
         if units.reason is not None:
-            found = tuple(Contrast.unavailable(units.reason, diff=point) for point in points)
-        else:
-            draws = draw_contrasts(
-                counts,
-                scheme,
-                reference=self.reference,
-                providers=self.providers,
-                replicates=self.resampling.replicates,
-                rng=np.random.default_rng(self.resampling.seed),
+            return self._without(counts, scheme, units, units.reason, _contrasted(pooled))
+        draws = draw_panel(
+            counts,
+            scheme,
+            reference=self.reference,
+            providers=self.providers,
+            replicates=self.resampling.replicates,
+            rng=np.random.default_rng(self.resampling.seed),
+        )
+        return self._from(draws, counts, scheme, units, pooled)
+
+    def _from(
+        self, draws: PanelDraws, counts: ItemCounts, scheme: Scheme, units: Units, pooled: Pooled
+    ) -> _Estimate:
+        rates = {form: pooled.forms[form].rate for form in counts.forms}
+        forms = _contrasted(pooled)
+        contrasts: dict[str, Contrast] = {}
+        if forms:
+            points = contrast_points(counts, scheme, reference=self.reference)
+            found = dict(zip(counts.forms, summarize_contrasts(points, draws.contrasts), strict=True))
+            contrasts = {form: found[form] for form in forms}
+        return _Estimate(
+            SchemeResult(units=units, contrasts=contrasts),
+            dict(zip(rates, rate_intervals(draws, tuple(rates.values())), strict=True)),
+            summary_intervals(draws, rates, reference=self.reference),
+        )
+
+    def _without(
+        self, counts: ItemCounts, scheme: Scheme, units: Units, reason: str, forms: Collection[str]
+    ) -> _Estimate:
+        """Nothing can vary: point estimates alone, and why."""
+        contrasts: dict[str, Contrast] = {}
+        if forms:
+            points = dict(
+                zip(counts.forms, contrast_points(counts, scheme, reference=self.reference), strict=True)
             )
-            found = summarize_contrasts(points, draws)
-        by_form = dict(zip(counts.forms, found, strict=True))
-        return SchemeResult(units=units, contrasts={form: by_form[form] for form in forms})
+            contrasts = {form: Contrast.unavailable(reason, diff=points[form]) for form in forms}
+        return _Estimate(
+            SchemeResult(units=units, contrasts=contrasts),
+            dict.fromkeys(counts.forms, RateInterval(None, reason)),
+            SummaryIntervals(None, None, None, None, reason=reason),
+        )
+
+    def by_model(self, audits: Mapping[str, ModelAudit]) -> dict[str, ModelAudit]:
+        """Each model with intervals over its own items."""
+        import numpy as np
+
+        if self.counts is None or len(self.counts.items) < MIN_UNITS:
+            return dict(audits)
+        draws = draw_models(
+            self.counts,
+            replicates=self.resampling.replicates,
+            rng=np.random.default_rng(self.resampling.seed),
+        )
+        place = self.counts.forms.index(self.reference) if self.reference in self.counts.forms else None
+        found = dict(audits)
+        for number, model in enumerate(self.counts.models):
+            counts = self.counts.of_models((model,))
+            units = resampled_units(counts, "item-cluster", providers=self.providers)
+            results = audits[model].results
+            estimate = (
+                self._from(draws.of_model(number, place), counts, "item-cluster", units, results)
+                if units.reason is None
+                else self._without(counts, "item-cluster", units, units.reason, _contrasted(results))
+            )
+            found[model] = replace(audits[model], results=_with(results, estimate, None))
+        return found
 
     def ranking(self, rankings: Mapping[str, Ranking], *, models: Collection[str]) -> dict[str, Ranking]:
         """The rankings with their intervals."""
@@ -176,20 +290,21 @@ def _contrasted(pooled: Pooled) -> tuple[str, ...]:
     return tuple(form for form, result in pooled.forms.items() if result.diff is not None)
 
 
-def _with_contrasts(pooled: Pooled, contrasts: Mapping[str, Contrast], family: Family | None) -> Pooled:
+def _with(pooled: Pooled, estimate: _Estimate, family: Family | None) -> Pooled:
+    contrasts = estimate.result.contrasts
     return replace(
         pooled,
         forms={
             form: replace(
                 result,
-                contrast=contrasts[form],
-                p_holm=None if family is None else family.adjusted[form],
-                tested=family is not None,
+                rate_interval=estimate.rates.get(form),
+                contrast=contrasts.get(form),
+                p_holm=family.adjusted[form] if family is not None and form in contrasts else None,
+                tested=family is not None and form in contrasts,
             )
-            if form in contrasts
-            else result
             for form, result in pooled.forms.items()
         },
+        intervals=estimate.summary,
     )
 
 

@@ -41,6 +41,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         metavar="KIND[:PATH]",
         help="markdown, json or csv, into DIR or to PATH, repeatable (default: all into DIR)",
     )
+    audit.add_argument("--openings", type=Path, metavar="FILE", help=help_of("openings"))
     add_shared(audit, (*BOOTSTRAP_OPTIONS, *GATE_OPTIONS))
     audit.set_defaults(run=_audit)
 
@@ -50,35 +51,50 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.document import dump, to_document
     from wise_pytest.audit.facts import row_facts
     from wise_pytest.audit.gate import evaluate_gate
-    from wise_pytest.audit.rows import read_rows, rescore
-    from wise_pytest.manifest import progress, read_expected_models, read_plans
+    from wise_pytest.audit.rows import read_table, rescore
+    from wise_pytest.audit.table import cells_by_pair, table_of
+    from wise_pytest.audit.texts import read_openings
+    from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED
+    from wise_pytest.manifest import agreed, named_models, plans_of, progress, read_manifests
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
     from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, thresholds
 
     limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
-    seed = bootstrap_seed(parsed.seed, "--seed")
-    replicates = bootstrap_replicates(parsed.replicates, "--replicates")
     kinds = [parse_report_option(text, "--report") for text in parsed.report]
     exclude = [name for text in parsed.exclude for name in text.split(",")]
-    rows = read_rows(parsed.rows)
-    rescored = rescore(rows) if parsed.rescore else None
+    runs = read_manifests(parsed.rows)
+    # An audit of a run's rows is the run's own audit again, unless it is asked for something else.
+    seed = agreed(runs, "seed") if parsed.seed is None else bootstrap_seed(parsed.seed, "--seed")
+    replicates = (
+        agreed(runs, "replicates")
+        if parsed.replicates is None
+        else bootstrap_replicates(parsed.replicates, "--replicates")
+    )
+    if parsed.openings is not None:
+        openings = read_openings(parsed.openings, option="--openings")
+    else:
+        openings = agreed(runs, "openings")
+    if not exclude:
+        exclude = sorted({name for run in runs for name in run.exclude})
+    table = read_table(parsed.rows)
+    rescored = rescore(table.rows()) if parsed.rescore else None
     if rescored is not None:
-        rows = list(rescored.rows)
-    done = progress(read_plans(parsed.rows), rows)
-    provenance = {"wise_pytest": __version__, "partial": done.partial, **row_facts(rows)}
+        table = table_of(rescored.rows)
+    plans = plans_of(runs)
+    done = progress(plans, cells_by_pair(table) if plans else {})
+    provenance = {"wise_pytest": __version__, "partial": done.partial, **row_facts(table)}
     audit = build_audit(
-        rows,
+        table,
         exclude=exclude,
         planned=done.n_cells,
         provenance=provenance,
-        seed=seed,
-        replicates=replicates,
+        seed=DEFAULT_SEED if seed is None else seed,
+        replicates=DEFAULT_REPLICATES if replicates is None else replicates,
+        openings=openings,
     )
-    gate = evaluate_gate(
-        audit, limits, expected_models=read_expected_models(parsed.rows), partial=done.partial
-    )
+    gate = evaluate_gate(audit, limits, expected_models=named_models(runs), partial=done.partial)
     document = to_document(audit, gate)
     text = dump(document)
     places = [kind for kind in kinds if kind.path is not None]

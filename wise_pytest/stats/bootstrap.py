@@ -101,6 +101,35 @@ class ContrastDraws:
     """Same shape: whether the replicate drew rows of the form and of the reference form."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PanelDraws:
+    """Rates and differences of every form, in every replicate."""
+
+    contrasts: ContrastDraws
+    rates: Floats
+    """Shape ``(n_replicates, n_forms)``, 0..1; meaningless where not ``scored``."""
+    scored: Truths
+    """Same shape: whether the replicate drew rows of the form."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ModelDraws:
+    """Rates of every model and form, in every replicate of the items."""
+
+    rates: Floats
+    """Shape ``(n_replicates, n_models, n_forms)``, 0..1; meaningless where not ``scored``."""
+    scored: Truths
+    """Same shape: whether the replicate drew rows of the model and form."""
+
+    def of_model(self, place: int, reference: int | None) -> PanelDraws:
+        """The draws of one model, with its differences to the form at ``reference``, if it is there."""
+        rates, scored = self.rates[:, place], self.scored[:, place]
+        if reference is None:
+            return PanelDraws(_no_contrasts(rates), rates, scored)
+        differences = rates - rates[:, [reference]]
+        return PanelDraws(ContrastDraws(differences, scored & scored[:, [reference]]), rates, scored)
+
+
 def resampled_units(counts: ItemCounts, scheme: Scheme, *, providers: Mapping[str, str]) -> Units:
     """Count the units of each level that ``scheme`` resamples.
 
@@ -184,7 +213,22 @@ def draw_contrasts(
     replicates: int,
     rng: np.random.Generator,
 ) -> ContrastDraws:
-    r"""Resample a panel and take each form's difference to the reference form.
+    """The differences of ``draw_panel`` alone."""
+    return draw_panel(
+        counts, scheme, reference=reference, providers=providers, replicates=replicates, rng=rng
+    ).contrasts
+
+
+def draw_panel(
+    counts: ItemCounts,
+    scheme: Scheme,
+    *,
+    reference: str,
+    providers: Mapping[str, str],
+    replicates: int,
+    rng: np.random.Generator,
+) -> PanelDraws:
+    r"""Resample a panel; take each form's rate and its difference to the reference form.
 
     Parameters
     ----------
@@ -203,7 +247,7 @@ def draw_contrasts(
         ``equal-model-item``
             Items within each model; no model is resampled.
     reference
-        One of ``counts.forms``.
+        The form to compare with; where ``counts`` lacks it, no difference is defined.
     providers
         The provider of each model.
     replicates
@@ -213,11 +257,12 @@ def draw_contrasts(
 
     Returns
     -------
-    ContrastDraws
+    PanelDraws
         Per form. The first three schemes pool the rows they drew, so that a
         provider with three models weighs three: :math:`\sum w c / \sum w n`.
-        ``equal-model-item`` averages the models' own differences, over the
-        models that have rows of both forms.
+        ``equal-model-item`` averages the models' own rates, over the models that
+        have rows of the form, and their own differences, over those that have
+        rows of both forms.
 
     Notes
     -----
@@ -234,7 +279,7 @@ def draw_contrasts(
     (1997), Bootstrap methods and their application, section 3.8, for
     resampling at several levels.
     """
-    place = counts.forms.index(reference)
+    place = counts.forms.index(reference) if reference in counts.forms else None
     if scheme == "item-cluster":
         joint = ItemCounts(
             ("all",),
@@ -244,15 +289,53 @@ def draw_contrasts(
             counts.n.sum(axis=0, keepdims=True),
         )
         sums = _resampled_sums(joint, _once(replicates, 1), rng=rng, pooled=True)
-        return _pooled_contrasts(sums, place)
+        return _pooled_draws(sums, place)
     if scheme == "equal-model-item":
         sums = _resampled_sums(counts, _once(replicates, len(counts.models)), rng=rng, pooled=False)
-        return _equal_contrasts(counts, sums, place)
+        return _equal_draws(counts, sums, place)
     if scheme == "model-item":
         multiplicity = _even_draws(len(counts.models), replicates, rng)
     else:
         multiplicity = _nested_draws([providers[model] for model in counts.models], replicates, rng)
-    return _pooled_contrasts(_resampled_sums(counts, multiplicity, rng=rng, pooled=True), place)
+    return _pooled_draws(_resampled_sums(counts, multiplicity, rng=rng, pooled=True), place)
+
+
+def draw_models(counts: ItemCounts, *, replicates: int, rng: np.random.Generator) -> ModelDraws:
+    """Resample the items, the same ones for every model, and take each model's rate of each form.
+
+    Parameters
+    ----------
+    counts
+        One panel, any models.
+    replicates
+        Number of replicates, from 1.
+    rng
+        The source of all draws.
+    """
+    n_compliant, n = joint_sums(counts, replicates=replicates, rng=rng)
+    sums = _Sums(n_compliant, n)
+    return ModelDraws(rates=_rates(sums), scored=n > 0)
+
+
+def joint_sums(counts: ItemCounts, *, replicates: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Compliant and scored rows of each model and form under items that are drawn for all models jointly.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        Two of shape ``(replicates, n_models, n_forms)``; whole numbers.
+    """
+    import numpy as np
+
+    n_models, n_items, n_forms = counts.n.shape
+    # (n_items, n_models * 2 * n_forms), so that one product gives every count of every model.
+    both = np.stack([counts.n_compliant, counts.n], axis=2).astype(np.float64)
+    table = both.transpose(1, 0, 2, 3).reshape(n_items, -1)
+    sums = np.concatenate(
+        [weights @ table for weights in item_weights(n_items, replicates=replicates, rng=rng)]
+    ).astype(np.int64)
+    sums = sums.reshape(replicates, n_models, 2, n_forms)
+    return sums[:, :, 0], sums[:, :, 1]
 
 
 def item_weights(n_items: int, *, replicates: int, rng: np.random.Generator) -> Iterator[Floats]:
@@ -394,22 +477,40 @@ def _weights(multiplicity: Ints, sizes: Ints, rng: np.random.Generator) -> Itera
         yield weights.reshape(-1, n_models, most)
 
 
-def _pooled_contrasts(sums: _Sums, reference: int) -> ContrastDraws:
+def _pooled_draws(sums: _Sums, reference: int | None) -> PanelDraws:
+    rates, scored = _rates(sums), sums.n > 0
+    if reference is None:
+        return PanelDraws(_no_contrasts(rates), rates, scored)
     # Equal fractions divide to equal numbers, so a difference of zero is exactly zero.
-    return ContrastDraws(differences=_to_reference(sums, reference), defined=_usable(sums, reference))
+    contrasts = ContrastDraws(differences=_to_reference(sums, reference), defined=_usable(sums, reference))
+    return PanelDraws(contrasts, rates, scored)
 
 
-def _equal_contrasts(counts: ItemCounts, sums: _Sums, reference: int) -> ContrastDraws:
+def _equal_draws(counts: ItemCounts, sums: _Sums, reference: int | None) -> PanelDraws:
+    own = _Sums(counts.n_compliant.sum(axis=1), counts.n.sum(axis=1))
+    rates, scored = _equal_means(_rates(sums), sums.n > 0, own.n > 0)
+    if reference is None:
+        return PanelDraws(_no_contrasts(rates), rates, scored)
+    differences, defined = _equal_means(
+        _to_reference(sums, reference), _usable(sums, reference), _usable(own, reference)
+    )
+    return PanelDraws(ContrastDraws(settled(differences), defined), rates, scored)
+
+
+def _no_contrasts(rates: Floats) -> ContrastDraws:
     import numpy as np
 
-    usable = _usable(_Sums(counts.n_compliant.sum(axis=1), counts.n.sum(axis=1)), reference)
+    return ContrastDraws(np.zeros_like(rates), np.zeros(rates.shape, dtype=bool))
+
+
+def _equal_means(values: Floats, drawn: Truths, usable: Truths) -> tuple[Floats, Truths]:
+    """Means over the models that have rows at all, and whether all of these have been drawn."""
+    import numpy as np
+
     n_models = usable.sum(axis=0)
-    # Every model that counts must have drawn rows of both forms, or the mean would be over others.
-    complete = (_usable(sums, reference) | ~usable).all(axis=1)
-    return ContrastDraws(
-        differences=settled(_mean_where(_to_reference(sums, reference), usable, n_models)),
-        defined=np.logical_and(complete, n_models > 0),
-    )
+    # Every model that counts must have drawn rows, or the mean would be over others.
+    complete = (drawn | ~usable).all(axis=1)
+    return _mean_where(values, usable, n_models), np.logical_and(complete, n_models > 0)
 
 
 def _usable(sums: _Sums, reference: int) -> Truths:
@@ -421,13 +522,19 @@ def _usable(sums: _Sums, reference: int) -> Truths:
 
 def _to_reference(sums: _Sums, reference: int) -> Floats:
     """Rates minus the reference form's; a form without rows has a rate of zero, which ``_usable`` tells."""
-    import numpy as np
-
-    rates = np.divide(
-        sums.n_compliant, sums.n, out=np.zeros(sums.n.shape, dtype=np.float64), where=sums.n > 0
-    )
+    rates = _rates(sums)
     differences: Floats = rates - rates[..., [reference]]
     return differences
+
+
+def _rates(sums: _Sums) -> Floats:
+    """Compliant by scored rows, zero without any."""
+    import numpy as np
+
+    rates: Floats = np.divide(
+        sums.n_compliant, sums.n, out=np.zeros(sums.n.shape, dtype=np.float64), where=sums.n > 0
+    )
+    return rates
 
 
 def _mean_where(differences: Floats, usable: Truths, n_models: Ints) -> Floats:

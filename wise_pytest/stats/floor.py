@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from wise_pytest.stats.rates import Rate, pool
 
-    from wise_pytest.stats.rates import Rate
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
 MAX_COMPLIANCE = Fraction(1, 100)
 """Compliance at every target above the smallest is at most this."""
@@ -24,7 +24,7 @@ MIN_TARGETS = 2
 
 @dataclass(frozen=True, slots=True)
 class TargetOutcome:
-    """What one model did at one target, over all forms."""
+    """What was done at one target: by one model or several, under one form or several."""
 
     target: int
     """Words asked for."""
@@ -33,11 +33,36 @@ class TargetOutcome:
     """Scored generations whose length is known."""
     sum_observed: int
     """Their words, added up."""
+    n_texts: int = 0
+    """Scored generations whose output is known."""
+    n_empty: int = 0
+    """Of these, with nothing but white space in it."""
+    n_truncated: int = 0
+    """Scored generations that the token cap has stopped."""
 
     @property
     def mean_observed(self) -> Fraction | None:
         """Mean words of the generations whose length is known."""
         return Fraction(self.sum_observed, self.n_observed) if self.n_observed else None
+
+
+def pool_outcomes(outcomes: Iterable[TargetOutcome]) -> tuple[TargetOutcome, ...]:
+    """One outcome a target, ascending, that adds up the disjoint ones given."""
+    by_target: dict[int, list[TargetOutcome]] = {}
+    for outcome in outcomes:
+        by_target.setdefault(outcome.target, []).append(outcome)
+    return tuple(
+        TargetOutcome(
+            target=target,
+            rate=pool(part.rate for part in parts),
+            n_observed=sum(part.n_observed for part in parts),
+            sum_observed=sum(part.sum_observed for part in parts),
+            n_texts=sum(part.n_texts for part in parts),
+            n_empty=sum(part.n_empty for part in parts),
+            n_truncated=sum(part.n_truncated for part in parts),
+        )
+        for target, parts in sorted(by_target.items())
+    )
 
 
 @dataclass(frozen=True, slots=True)

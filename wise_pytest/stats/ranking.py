@@ -110,6 +110,24 @@ def ranking_stability(reference: Sequence[Rate], form: Sequence[Rate]) -> Rankin
     )
 
 
+def average_ranks(rates: Sequence[Rate]) -> tuple[Fraction, ...]:
+    """The rank of each model among all, 1 the best; models with equal rates share the mean of their ranks.
+
+    Parameters
+    ----------
+    rates
+        One a model, each with a scored generation; compared as exact fractions.
+
+    Returns
+    -------
+    tuple of Fraction
+        Whole or half numbers, in the order given.
+    """
+    if not rates:
+        return ()
+    return tuple(Fraction(doubled, 2) for doubled in doubled_ranks(_order_of(rates)).tolist())
+
+
 def pairwise_order(n_compliant: Ints, n: Ints) -> Ints:
     """Sign of each difference of two rates, compared as exact fractions.
 

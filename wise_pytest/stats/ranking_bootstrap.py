@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from wise_pytest.stats.bootstrap import MIN_UNITS, item_weights
+from wise_pytest.stats.bootstrap import MIN_UNITS, joint_sums
 from wise_pytest.stats.contrasts import percentile_interval, too_many_undefined
 from wise_pytest.stats.ranking import (
     MIN_MODELS,
@@ -95,18 +95,12 @@ def ranking_intervals(
     """
     import numpy as np
 
-    n_models, n_items, n_forms = counts.n.shape
+    n_items = counts.n.shape[1]
     place = counts.forms.index(reference)
     others = {form: index for index, form in enumerate(counts.forms) if index != place}
     if n_items < MIN_UNITS:
         return dict.fromkeys(others, RankingIntervals.unavailable("fewer than two items to resample"))
-    # (n_items, n_models * 2 * n_forms), so that one product gives every count of every model.
-    both = np.stack([counts.n_compliant, counts.n], axis=2).astype(np.float64)
-    table = both.transpose(1, 0, 2, 3).reshape(n_items, -1)
-    sums = np.concatenate(
-        [weights @ table for weights in item_weights(n_items, replicates=replicates, rng=rng)]
-    ).astype(np.int64)
-    sums = sums.reshape(replicates, n_models, 2, n_forms)
+    sums = np.stack(joint_sums(counts, replicates=replicates, rng=rng), axis=2)
     has_rows = counts.n.sum(axis=1) > 0  # (n_models, n_forms)
     return {
         form: _intervals(sums[:, has_rows[:, place] & has_rows[:, index]][..., [place, index]])

@@ -1,0 +1,80 @@
+"""What an output looks like from outside: whether it is empty, and whether it opens by talking about itself.
+
+Appendix D of the paper; called by ``tallies``. The list of openings is data:
+``openings.txt`` beside this module, or a file of the user's.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from wise_pytest.errors import OptionError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from pathlib import Path
+
+_BUNDLED = "openings.txt"
+_LARGEST_FILE = 1_000_000
+
+
+@cache
+def default_openings() -> tuple[str, ...]:
+    """The openings that come with the package."""
+    return _parsed(files("wise_pytest.audit").joinpath(_BUNDLED).read_text("utf-8"))
+
+
+def read_openings(path: Path, *, option: str) -> tuple[str, ...]:
+    """The openings of a user's file: one a line; blank lines and lines that begin with ``#`` are left out.
+
+    Raises
+    ------
+    OptionError
+        If the file cannot be read or names no opening.
+    """
+    try:
+        if path.stat().st_size > _LARGEST_FILE:
+            raise OptionError(
+                f"{option}: {path} is larger than {_LARGEST_FILE} bytes; is it a list of openings?"
+            )
+        openings = _parsed(path.read_text("utf-8-sig"))
+    except (OSError, ValueError) as error:
+        raise OptionError(f"{option}: {path}: cannot be read: {error}") from error
+    if not openings:
+        raise OptionError(f"{option}: {path} names no opening; write one a line, such as 'Here is'")
+    return openings
+
+
+def opening_finder(openings: Iterable[str]) -> Callable[[str], str | None]:
+    """A function that gives the opening with which a text begins, the longest of several, or ``None``.
+
+    Case, leading white space and leading marks do not count, and neither do
+    different blanks between words; the opening must end where a word ends.
+    """
+    by_form = {_plain(opening): opening for opening in openings}
+    longest_first = sorted(by_form, key=len, reverse=True)
+    pattern = "|".join(r"\s+".join(map(re.escape, form.split())) for form in longest_first)
+    match = re.compile(rf"[\W_]*({pattern})(?!\w)").match
+
+    def find(text: str) -> str | None:
+        found = match(_plain(text[:_OPENING_CHARACTERS]))
+        return None if found is None else by_form[" ".join(found[1].split())]
+
+    return find
+
+
+_OPENING_CHARACTERS = 200
+"""An opening stands in the first characters of a text; the rest need not be folded."""
+
+
+def _plain(text: str) -> str:
+    return text.replace("’", "'").casefold()
+
+
+def _parsed(content: str) -> tuple[str, ...]:
+    lines = (" ".join(line.split()) for line in content.splitlines())
+    named = (line for line in lines if re.search(r"\w", line) and not line.startswith("#"))
+    return tuple(dict.fromkeys(named))

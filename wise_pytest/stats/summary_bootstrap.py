@@ -1,0 +1,109 @@
+"""Intervals of rates, of their mean, of the worst form and of the wording gap, out of the replicates.
+
+Called by the audit's ``uncertainty``, for a panel's pooled rates and for each
+model's own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wise_pytest.stats.contrasts import percentile_interval, too_many_undefined
+from wise_pytest.stats.summary import MIN_FORMS_FOR_GAP
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wise_pytest.stats.bootstrap import Floats, PanelDraws, Truths
+    from wise_pytest.stats.rates import Interval, Rate
+
+NOT_DRAWN = "draw no row of this form"
+SEE_WILSON = "all or none comply, which resampling cannot vary: see the Wilson interval"
+
+
+@dataclass(frozen=True, slots=True)
+class RateInterval:
+    """The interval of one rate, or why there is none."""
+
+    interval: Interval | None
+    """95 % percentile interval, in 0..1."""
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryIntervals:
+    """95 % percentile intervals of a summary over forms, in 0..1.
+
+    Each replicate has its own worst and best form. Resampling adds noise to
+    every rate, which lowers their minimum and raises their range: the interval
+    of a small gap lies above it, and does not reach zero.
+    """
+
+    reference: Interval | None
+    mean: Interval | None
+    worst: Interval | None
+    gap: Interval | None
+    """``None`` with one form, too."""
+    reason: str | None
+    """Why there are none."""
+
+
+def rate_intervals(draws: PanelDraws, rates: Sequence[Rate]) -> tuple[RateInterval, ...]:
+    """The interval of each form's rate.
+
+    Parameters
+    ----------
+    draws
+        Of the same forms in the same order.
+    rates
+        The rates in the rows themselves. One without a scored row has no
+        interval, and neither has one where all or none comply: all replicates
+        are then alike, which is not certainty.
+    """
+    return tuple(
+        _rate_interval(rate, draws.rates[:, place], draws.scored[:, place])
+        for place, rate in enumerate(rates)
+    )
+
+
+def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference: str) -> SummaryIntervals:
+    """Intervals of the reference form's rate, of the mean, of the worst form and of the gap.
+
+    Parameters
+    ----------
+    draws
+        Of the forms of ``rates``, in their order.
+    rates
+        Form to its rate in the rows themselves; forms without a scored row are
+        in no summary.
+    reference
+        The form that the others are compared with; it need not be there.
+    """
+    import numpy as np
+
+    places = [place for place, rate in enumerate(rates.values()) if rate.n]
+    complete: Truths = np.all(draws.scored[:, places], axis=1)
+    reason = too_many_undefined(int(complete.sum()), len(complete), "lack rows of one of the forms")
+    if not places or reason is not None:
+        return SummaryIntervals(None, None, None, None, reason=reason or "no form has a scored row")
+    kept = draws.rates[complete][:, places]
+    names = [form for form, rate in rates.items() if rate.n]
+    worst, best = kept.min(axis=1), kept.max(axis=1)
+    return SummaryIntervals(
+        reference=percentile_interval(kept[:, names.index(reference)]) if reference in names else None,
+        mean=percentile_interval(np.ascontiguousarray(kept).mean(axis=1)),
+        worst=percentile_interval(worst),
+        gap=percentile_interval(best - worst) if len(names) >= MIN_FORMS_FOR_GAP else None,
+        reason=None,
+    )
+
+
+def _rate_interval(rate: Rate, values: Floats, scored: Truths) -> RateInterval:
+    if not rate.n:
+        return RateInterval(None, "no scored rows")
+    if rate.degenerate:
+        return RateInterval(None, SEE_WILSON)
+    kept = values[scored]
+    reason = too_many_undefined(len(kept), len(scored), NOT_DRAWN)
+    return RateInterval(None if reason else percentile_interval(kept), reason)
