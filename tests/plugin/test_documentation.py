@@ -157,7 +157,7 @@ class Reader:
             "head": self._program,
             "mkdir": self._program,
             "pip": self._pip,
-            "python": self._server,
+            "python": self._python,
             "wise": self._wise,
         }
 
@@ -309,6 +309,11 @@ class Reader:
         ]
         assert words[3:] in [["."], *([f".[{name}]"] for name in extras)]
         return ""
+
+    def _python(self, words: list[str]) -> str:
+        if words[1] == "-c":
+            return self._execute([sys.executable, *words[1:]])
+        return self._server(words)
 
     def _server(self, words: list[str]) -> str:
         """No model is loaded: what would be is compared with the registry."""

@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wise_pytest.report.columns import Interval, Measured, Missing
+from wise_pytest.report.diagnostics import tidy_diagnostics
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
 
@@ -26,7 +27,9 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
-    return {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in tidy_tables()}
+    return {
+        f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in (*tidy_tables(), *tidy_diagnostics())
+    }
 
 
 def render_csv(table: Table) -> str:

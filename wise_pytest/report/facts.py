@@ -133,6 +133,25 @@ def excluded_models(panel: Mapping[str, Any]) -> list[str]:
     return [f"{model} ({words(reason)})" for model, reason in mapping(panel, "excluded").items()]
 
 
+def examples_rule(panel: Mapping[str, Any]) -> str:
+    """How many matched failures there are, how many are shown, and how these were chosen."""
+    examples = mapping(panel, "examples")
+    n_shown = len(listed(examples, "pairs"))
+    return f"{n_shown} of {words(examples.get('n_pairs'))}: {words(examples.get('rule'))}."
+
+
+def openings_found(panel: Mapping[str, Any]) -> str:
+    """Which of the listed openings outputs begin with, over all forms."""
+    found: dict[str, int] = {}
+    for form in mapping(panel, "forms").values():
+        for opening, n in mapping(form, "surface", "openings").items():
+            found[str(opening)] = found.get(str(opening), 0) + int(number(n) or 0)
+    if not found:
+        return "No output begins with a listed opening."
+    ordered = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))
+    return "Openings: " + ", ".join(f"{n} × {opening}" for opening, n in ordered) + "."
+
+
 def resampling(panel: Mapping[str, Any]) -> list[str]:
     """How a panel's intervals and p values were made, and what is known against them; one sentence each."""
     bootstrap = mapping(panel, "bootstrap")

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from wise_pytest.report import facts, tables
+from wise_pytest.report import diagnostics, facts, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
 from wise_pytest.report.text import escape_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wise_pytest.report.columns import Column, Value
     from wise_pytest.report.tables import Document, Table
@@ -44,6 +44,11 @@ _LIMITATIONS = (
         "resample items alone. A p value is two-sided, from the same replicates; Holm's method corrects "
         "those of a panel together."
     ),
+    (
+        "Each replicate has its own best and worst form, and resampling adds noise to every rate: the "
+        "interval of a gap leans upwards, that of a worst form downwards, and neither tells whether there "
+        "is a gap at all. The differences to the reference form do."
+    ),
 )
 _RUN_LABELS = {
     "wise_pytest": "wise-pytest",
@@ -61,6 +66,7 @@ def render_markdown(document: Document) -> str:
     blocks = [*_opening(document), *_gate(document), *_run(document), *_overview(document)]
     for panel_id, panel in tables.panels_of(document).items():
         blocks += _panel(panel_id, panel)
+    blocks += _cross(document)
     blocks += ["## How to read this", _bullets(_LIMITATIONS, escaped=True)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -159,10 +165,30 @@ def _overview(document: Document) -> Iterator[str]:
     yield "## Summary"
     yield "Rates, gaps and differences are in percentage points, over the primary models of each panel."
     yield render_table(tables.summary_table(document)) or "No panel was audited."
+    intervals = render_table(tables.intervals_table(document))
+    if intervals:
+        yield "Intervals of these figures:"
+        yield intervals
     every = render_table(tables.all_models_table(document))
     if every:
         yield "Over all models, where some are left out above:"
         yield every
+
+
+def _cross(document: Document) -> Iterator[str]:
+    """The panels side by side; nothing where there is one panel only."""
+    table = diagnostics.cross_table(document)
+    if not table.rows:
+        return
+    cross = tables.mapping(document, "cross")
+    models = ", ".join(escape_markdown(str(model)) for model in tables.listed(cross, "models"))
+    yield f"## {table.title}"
+    yield f"Wordings that panels have in common, over the models that are primary in all of them: {models}."
+    yield render_table(table)
+    left_out = tables.mapping(cross, "left_out")
+    if left_out:
+        yield "Left out of this view:"
+        yield _bullets(f"{model} ({words(reason)})" for model, reason in left_out.items())
 
 
 def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
@@ -177,23 +203,41 @@ def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
     if resampled:
         yield "Intervals and p values:"
         yield _bullets(resampled)
-    for build in (
-        tables.forms_table,
-        tables.directions_table,
-        tables.models_table,
-        tables.ranking_table,
-        tables.sensitivity_table,
-        tables.coverage_table,
-        tables.statuses_table,
-    ):
+    for build in _PANEL_TABLES:
         table = build(panel)
         if table.rows:
             yield f"### {escape_markdown(table.title)}"
+            if build in _INTRODUCED:
+                yield escape_markdown(_INTRODUCED[build](panel))
             yield render_table(table)
     notes = [words(note) for note in tables.listed(panel, "notes")]
     if notes:
         yield "### Notes"
         yield _bullets(notes)
+
+
+_PANEL_TABLES = (
+    tables.forms_table,
+    tables.directions_table,
+    tables.models_table,
+    diagnostics.model_directions_table,
+    tables.ranking_table,
+    diagnostics.ranks_table,
+    diagnostics.targets_table,
+    diagnostics.errors_table,
+    diagnostics.surface_table,
+    diagnostics.examples_table,
+    tables.sensitivity_table,
+    diagnostics.floor_table,
+    tables.coverage_table,
+    tables.statuses_table,
+)
+"""In the order in which a reader needs them."""
+_INTRODUCED: Mapping[Callable[[Mapping[str, Any]], Table], Callable[[Mapping[str, Any]], str]] = {
+    diagnostics.examples_table: facts.examples_rule,
+    diagnostics.surface_table: facts.openings_found,
+}
+"""Sentences that stand before a table."""
 
 
 def _cell(value: Value, column: Column, notes: dict[str, int]) -> str:

@@ -57,6 +57,10 @@ SUMMARY = (
     Column("Gap", "gap", ("summary", "gap"), "rate"),
     Column("Best form", "best_form", ("summary", "best_form"), optional=True),
 )
+SUMMARY_INTERVALS = tuple(
+    Column(f"Interval of {label}", f"{name}_ci", ("summary", f"{name}_ci"), "rate_interval", optional=True)
+    for name, label in (("pos", "POS"), ("mean", "mean"), ("worst", "worst"), ("gap", "gap"))
+)
 SUMMARY_REASON = Column("Reason", "reason", ("why",))
 SIZE = (
     Column("Models", "n_models", ("n_models",), "count"),
@@ -67,6 +71,9 @@ RATES = (
     Column("Compliance", "compliance", ("compliance",), "rate"),
     Column("n", "n", ("n",), "count"),
     Column("Compliant", "n_compliant", ("n_compliant",), "count", optional=True),
+)
+RATE_INTERVAL = Column(
+    "Interval of compliance", "compliance_ci", ("compliance_ci",), "rate_interval", optional=True
 )
 DEGENERATE = (
     Column(
@@ -111,6 +118,7 @@ COVERAGE = (
     Column("Scored", "n_scored", ("n_scored",), "count"),
     Column("Coverage", "coverage", ("coverage",), "rate"),
 )
+MIN_RANKED = 2
 _LISTS = frozenset({"unranked", "degenerate_ci"})
 """Fields of a ranking that are empty where there is nothing to say."""
 SHARE = Column("Share", "share", ("value",), "rate")
@@ -147,58 +155,73 @@ def panels_of(document: Document) -> dict[str, Mapping[str, Any]]:
 
 def summary_table(document: Document) -> Table:
     """One row a panel: POS, mean, worst form and gap over the primary models."""
-    return _table("Summary", (PANEL, *SUMMARY, *SIZE), _summaries(document))
+    return made_table("Summary", (PANEL, *SUMMARY, *SIZE), _summaries(document))
+
+
+def intervals_table(document: Document) -> Table:
+    """One row a panel: the intervals of its summary, where anything was resampled."""
+    records = [
+        record
+        for record in _summaries(document)
+        if any(column.present(record) for column in SUMMARY_INTERVALS)
+    ]
+    return made_table("Intervals of the summary", (PANEL, *SUMMARY_INTERVALS), records)
 
 
 def all_models_table(document: Document) -> Table:
     """The same over all models, for the panels that leave some out of their primary set."""
     records = [record for record in _all_models(document) if record["left_out"]]
-    return _table("Summary over all models", (PANEL, *SUMMARY), records)
+    return made_table("Summary over all models", (PANEL, *SUMMARY), records)
 
 
 def forms_table(panel: Mapping[str, Any]) -> Table:
     """One row a form: its compliance over the primary models and its difference to the reference."""
-    columns = (FORM, *RATES, *DEGENERATE, *CONTRASTS, *ERRORS)
-    return _table(f"Forms, with differences to {_reference(panel)}", columns, _forms(panel))
+    columns = (FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *CONTRASTS, *ERRORS)
+    return made_table(f"Forms, with differences to {reference_of(panel)}", columns, forms_of(panel))
 
 
 def directions_table(panel: Mapping[str, Any]) -> Table:
     """One row a form, one column a direction, in the order the document names them."""
-    records = [record for record in _forms(panel) if mapping(record, "directions")]
-    return _table("Directions", (FORM, N_DIRECTIONS, *_key_columns(records, "directions")), records)
+    records = [record for record in forms_of(panel) if mapping(record, "directions")]
+    return made_table("Directions", (FORM, N_DIRECTIONS, *key_columns(records, "directions")), records)
 
 
 def statuses_table(panel: Mapping[str, Any]) -> Table:
     """One row a form, one column a status."""
-    records = [record for record in _forms(panel) if mapping(record, "statuses")]
-    return _table("Statuses", (FORM, *_key_columns(records, "statuses")), records)
+    records = [record for record in forms_of(panel) if mapping(record, "statuses")]
+    return made_table("Statuses", (FORM, *key_columns(records, "statuses")), records)
 
 
 def models_table(panel: Mapping[str, Any]) -> Table:
     """One row a model: its compliance under each form, its gap and its worst form."""
-    records = list(_models(panel))
-    forms = _ordered([*mapping(panel, "forms"), *(f for r in records for f in mapping(r, "forms"))])
+    records = list(models_of(panel))
+    forms = each_once([*mapping(panel, "forms"), *(f for r in records for f in mapping(r, "forms"))])
     columns = (
         MODEL,
         *(Column(form, form, ("forms", form, "compliance"), "rate") for form in forms),
         Column("n per form", "n_form", ("n_form",), "count"),
         Column("Gap", "gap", ("summary", "gap"), "rate"),
+        Column("Interval of gap", "gap_ci", ("summary", "gap_ci"), "rate_interval", optional=True),
         Column("Worst form", "worst_form", ("summary", "worst_form")),
         *([LEFT_OUT] if any(record["excluded"] for record in records) else []),
     )
-    return _table("Models", columns, [{**record, "n_form": _n_range(record)} for record in records])
+    return made_table("Models", columns, [{**record, "n_form": _n_range(record)} for record in records])
 
 
 def coverage_table(panel: Mapping[str, Any]) -> Table:
     """One row a model: planned and scored cells, and their statuses."""
-    records = list(_models(panel))
-    columns = (MODEL, PROVIDER, *COVERAGE, *_key_columns(records, "statuses"))
-    return _table("Coverage", columns, records)
+    records = list(models_of(panel))
+    columns = (MODEL, PROVIDER, *COVERAGE, *key_columns(records, "statuses"))
+    return made_table("Coverage", columns, records)
 
 
 def ranking_table(panel: Mapping[str, Any]) -> Table:
-    """One row a form: how far it ranks the models as the reference form does."""
-    return _table(f"Ranking against {_reference(panel)}", (FORM, *RANKING), _rankings(panel))
+    """One row a form: how far it ranks the models as the reference form does; none with a single model."""
+    records = list(_rankings(panel))
+    # One model makes no ranking, and a table of dashes would say no more than that.
+    compared = [record for record in records if (number(record.get("n_models")) or 0) >= MIN_RANKED]
+    title = f"Ranking against {reference_of(panel)}"
+    return made_table(title, (FORM, *RANKING), records if compared else [])
 
 
 def sensitivity_table(panel: Mapping[str, Any]) -> Table:
@@ -219,14 +242,14 @@ def sensitivity_table(panel: Mapping[str, Any]) -> Table:
     )
     records = [
         {"form": form, **{scheme: mapping(forms, form) for scheme, forms in by_scheme.items()}}
-        for form in _ordered(form for forms in by_scheme.values() for form in forms)
+        for form in each_once(form for forms in by_scheme.values() for form in forms)
     ]
-    return _table("Sensitivity to the bootstrap scheme", (FORM, *columns), records)
+    return made_table("Sensitivity to the bootstrap scheme", (FORM, *columns), records)
 
 
 def gate_table(document: Document) -> Table:
     """One row a check of the gate."""
-    return _table("Checks", CHECKS, _checks(document))
+    return made_table("Checks", CHECKS, _checks(document))
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,15 +269,17 @@ class Tidy:
 def tidy_tables() -> tuple[Tidy, ...]:
     """The tables that are written as CSV, each under its name."""
     return (
-        Tidy("summary", (PANEL, *SUMMARY, *SIZE, SUMMARY_REASON), _summaries),
-        Tidy("summary_all_models", (PANEL, *SUMMARY, SUMMARY_REASON), _all_models),
+        Tidy("summary", (PANEL, *SUMMARY, *SUMMARY_INTERVALS, *SIZE, SUMMARY_REASON), _summaries),
+        Tidy("summary_all_models", (PANEL, *SUMMARY, *SUMMARY_INTERVALS, SUMMARY_REASON), _all_models),
         Tidy(
-            "forms", (PANEL, FORM, *RATES, *DEGENERATE, *CONTRASTS, *ERRORS, N_ERRORS, REASON), _every(_forms)
+            "forms",
+            (PANEL, FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *CONTRASTS, *ERRORS, N_ERRORS, REASON),
+            every_panel(forms_of),
         ),
         Tidy(
             "forms_all_models",
-            (PANEL, FORM, *RATES, *DEGENERATE, *DIFFERENCE, REASON),
-            _every(_forms_of_all_models),
+            (PANEL, FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *DIFFERENCE, REASON),
+            every_panel(_forms_of_all_models),
         ),
         Tidy("directions", (PANEL, FORM, Column("Direction", "direction", ("key",)), SHARE), _directions),
         Tidy(
@@ -271,33 +296,36 @@ def tidy_tables() -> tuple[Tidy, ...]:
         ),
         Tidy(
             "models",
-            (PANEL, MODEL, PROVIDER, LEFT_OUT, *SUMMARY, *COVERAGE, SUMMARY_REASON),
-            _every(_models),
+            (PANEL, MODEL, PROVIDER, LEFT_OUT, *SUMMARY, *SUMMARY_INTERVALS, *COVERAGE, SUMMARY_REASON),
+            every_panel(models_of),
         ),
         Tidy(
-            "model_forms", (PANEL, MODEL, PROVIDER, LEFT_OUT, FORM, *RATES, *DEGENERATE, REASON), _model_forms
+            "model_forms",
+            (PANEL, MODEL, PROVIDER, LEFT_OUT, FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *DIFFERENCE, REASON),
+            _model_forms,
         ),
         Tidy(
             "ranking",
             (PANEL, FORM, *RANKING, REASON),
-            _every(_rankings),
+            every_panel(_rankings),
         ),
         Tidy(
             "sensitivity",
             (PANEL, Column("Scheme", "scheme", ("scheme",)), FORM, *DIFFERENCE, REASON),
-            _every(_sensitivities),
+            every_panel(_sensitivities),
         ),
         Tidy("gate", (*CHECKS, REASON), _checks),
     )
 
 
-def _table(title: str, columns: Iterable[Column], records: Iterable[Record]) -> Table:
+def made_table(title: str, columns: Iterable[Column], records: Iterable[Record]) -> Table:
+    """A table of the records; an optional column is left out where no record has it."""
     records = list(records)
     kept = tuple(column for column in columns if not column.optional or any(map(column.present, records)))
     return Table(title, kept, tuple(tuple(column.value(record) for column in kept) for record in records))
 
 
-def _keyed(objects: Mapping[str, Any], name: str) -> Iterator[Record]:
+def keyed(objects: Mapping[str, Any], name: str) -> Iterator[Record]:
     """The members of an object as records that hold their own key under ``name``."""
     for key, member in objects.items():
         yield {**mapping(member), name: str(key)}
@@ -318,30 +346,32 @@ def _all_models(document: Document) -> Iterator[Record]:
             yield {**every, "panel": panel_id, "left_out": left_out, "why": _why(every)}
 
 
-def _forms(panel: Mapping[str, Any]) -> Iterator[Record]:
-    return _keyed(mapping(panel, "forms"), "form")
+def forms_of(panel: Mapping[str, Any]) -> Iterator[Record]:
+    """The forms of a panel or model, each with its name."""
+    return keyed(mapping(panel, "forms"), "form")
 
 
 def _forms_of_all_models(panel: Mapping[str, Any]) -> Iterator[Record]:
-    return _keyed(mapping(panel, "all_models", "forms"), "form")
+    return keyed(mapping(panel, "all_models", "forms"), "form")
 
 
-def _models(panel: Mapping[str, Any]) -> Iterator[Record]:
+def models_of(panel: Mapping[str, Any]) -> Iterator[Record]:
+    """The models of a panel, each with its name and with why it is not primary."""
     reasons = mapping(panel, "excluded")
-    for record in _keyed(mapping(panel, "by_model"), "model"):
+    for record in keyed(mapping(panel, "by_model"), "model"):
         own = record.get("excluded")
         yield {**record, "excluded": reasons.get(record["model"]) or own or "", "why": _why(record)}
 
 
 def _rankings(panel: Mapping[str, Any]) -> Iterator[Record]:
-    for record in _keyed(mapping(panel, "ranking"), "form"):
+    for record in keyed(mapping(panel, "ranking"), "form"):
         # A column of empty lists would say nothing.
         yield {key: value for key, value in record.items() if key not in _LISTS or value}
 
 
 def _sensitivities(panel: Mapping[str, Any]) -> Iterator[Record]:
     for scheme, result in mapping(panel, "bootstrap", "sensitivity").items():
-        for record in _keyed(mapping(result, "forms"), "form"):
+        for record in keyed(mapping(result, "forms"), "form"):
             yield {**record, "scheme": str(scheme)}
 
 
@@ -350,29 +380,30 @@ def _why(audit: Mapping[str, Any]) -> Any:
     return mapping(audit, "summary").get("reason") or audit.get("reason")
 
 
-def _reference(panel: Mapping[str, Any]) -> str:
+def reference_of(panel: Mapping[str, Any]) -> str:
+    """The form that the others of a panel are compared with."""
     found = panel.get("reference")
     return found if isinstance(found, str) else "POS"
 
 
 def _model_forms(document: Document) -> Iterator[Record]:
     for panel_id, panel in panels_of(document).items():
-        for model in _models(panel):
+        for model in models_of(panel):
             shared = {key: model.get(key) for key in ("model", "provider", "excluded")}
-            for form in _forms(model):
+            for form in forms_of(model):
                 yield {**form, **shared, "panel": panel_id}
 
 
 def _directions(document: Document) -> Iterator[Record]:
     for panel_id, panel in panels_of(document).items():
-        for form in _forms(panel):
+        for form in forms_of(panel):
             for key, value in mapping(form, "directions").items():
                 yield {"panel": panel_id, "form": form["form"], "key": str(key), "value": value}
 
 
 def _statuses(document: Document) -> Iterator[Record]:
     for panel_id, panel in panels_of(document).items():
-        for level, records in (("form", _forms(panel)), ("model", _models(panel))):
+        for level, records in (("form", forms_of(panel)), ("model", models_of(panel))):
             for record in records:
                 for key, value in mapping(record, "statuses").items():
                     name = {level: record[level]}
@@ -391,7 +422,7 @@ def _checks(document: Document) -> Iterator[Record]:
         yield record
 
 
-def _every(
+def every_panel(
     records: Callable[[Mapping[str, Any]], Iterable[Record]],
 ) -> Callable[[Document], Iterator[Record]]:
     """Records of one panel, made into records of all panels."""
@@ -404,19 +435,20 @@ def _every(
     return of_all
 
 
-def _key_columns(records: Iterable[Record], group: str) -> Iterator[Column]:
-    for key in _ordered(key for record in records for key in mapping(record, group)):
+def key_columns(records: Iterable[Record], group: str) -> Iterator[Column]:
+    """A column for each key that an object at ``group`` has in any record."""
+    for key in each_once(key for record in records for key in mapping(record, group)):
         yield Column(key, key, (group, key), "tally")
 
 
-def _ordered(keys: Iterable[str]) -> list[str]:
+def each_once(keys: Iterable[str]) -> list[str]:
     """Each key once, in the order of its first appearance."""
     return list(dict.fromkeys(keys))
 
 
 def _n_range(record: Record) -> int | str | None:
     """How many scored rows stand behind each of a model's rates: one number, or the range."""
-    sizes = [form.get("n") for form in _forms(record)]
+    sizes = [form.get("n") for form in forms_of(record)]
     known = sorted({n for n in sizes if isinstance(n, int) and not isinstance(n, bool)})
     if not known:
         return None
