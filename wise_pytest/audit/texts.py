@@ -55,19 +55,21 @@ def opening_finder(openings: Iterable[str]) -> Callable[[str], str | None]:
     different blanks between words; the opening must end where a word ends.
     """
     by_form = {_plain(opening): opening for opening in openings}
+    if not by_form:
+        return lambda _: None
     longest_first = sorted(by_form, key=len, reverse=True)
-    pattern = "|".join(r"\s+".join(map(re.escape, form.split())) for form in longest_first)
-    match = re.compile(rf"[\W_]*({pattern})(?!\w)").match
+    pattern = "|".join(r"\s+".join(map(_pattern, form.split())) for form in longest_first)
+    match = re.compile(rf"[\W_]*({pattern})(?!\w)", re.IGNORECASE).match
 
     def find(text: str) -> str | None:
-        found = match(_plain(text[:_OPENING_CHARACTERS]))
-        return None if found is None else by_form[" ".join(found[1].split())]
+        found = match(text)
+        return None if found is None else by_form.get(" ".join(_plain(found[1]).split()))
 
     return find
 
 
-_OPENING_CHARACTERS = 200
-"""An opening stands in the first characters of a text; the rest need not be folded."""
+def _pattern(word: str) -> str:
+    return re.escape(word).replace("'", "['’]")
 
 
 def _plain(text: str) -> str:

@@ -28,8 +28,8 @@ SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 MIN_UNITS = 2
 ROUNDING = 1e-12
 """A mean of rate differences nearer to zero than this is zero: what is left is floating point."""
-_CHUNK_CELLS = 2**20
-"""Weights held at a time (8 MB); the draws, and so the results, do not depend on it."""
+_CHUNK_CELLS = 2**15
+"""Weights held at a time: few enough to stay in the processor's cache. No result depends on it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -79,13 +79,19 @@ def summarize_contrasts(points: Sequence[float | None], draws: ContrastDraws) ->
         of the two forms are left out where they are fewer than ``MAX_UNDEFINED``
         of all; otherwise the interval is unavailable. They never count as zero.
     """
+    intervals: Sequence[Interval | None] = [None] * len(points)
+    if draws.defined.all():
+        intervals = percentile_intervals(draws.differences)
     return tuple(
-        _contrast(point, draws.differences[:, place], draws.defined[:, place])
+        _contrast(point, draws.differences[:, place], draws.defined[:, place], intervals[place])
         for place, point in enumerate(points)
     )
 
 
-def _contrast(point: float | None, differences: Floats, defined: Truths) -> Contrast:
+def _contrast(
+    point: float | None, differences: Floats, defined: Truths, interval: Interval | None
+) -> Contrast:
+    """One contrast; its interval is that of all replicates where they are all defined."""
     if point is None:
         return Contrast.unavailable("no scored rows of this form, or none of the reference form")
     kept = differences[defined]
@@ -95,7 +101,7 @@ def _contrast(point: float | None, differences: Floats, defined: Truths) -> Cont
     degenerate = bool((kept == kept[0]).all())
     return Contrast(
         diff=point,
-        interval=percentile_interval(kept),
+        interval=interval or percentile_interval(kept),
         interval_reason=None,
         degenerate=degenerate,
         p=None if degenerate else two_sided_p(kept),
@@ -124,6 +130,15 @@ def percentile_interval(values: Floats, *, confidence: float = CONFIDENCE) -> In
     tail = (1 - confidence) / 2
     low, high = np.quantile(values, [tail, 1 - tail]).tolist()
     return Interval(low=low, high=high)
+
+
+def percentile_intervals(values: Floats, *, confidence: float = CONFIDENCE) -> tuple[Interval, ...]:
+    """``percentile_interval`` of each column of ``values``, shape ``(n_replicates, n)``, in one go."""
+    import numpy as np
+
+    tail = (1 - confidence) / 2
+    lows, highs = np.quantile(values, [tail, 1 - tail], axis=0).tolist()
+    return tuple(Interval(low=low, high=high) for low, high in zip(lows, highs, strict=True))
 
 
 def two_sided_p(differences: Floats) -> float:

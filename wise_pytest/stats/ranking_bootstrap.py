@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from wise_pytest.stats.bootstrap import MIN_UNITS, joint_sums
-from wise_pytest.stats.contrasts import percentile_interval, too_many_undefined
+from wise_pytest.stats.contrasts import percentile_intervals, too_many_undefined
 from wise_pytest.stats.ranking import (
     MIN_MODELS,
     doubled_ranks,
@@ -126,7 +126,7 @@ def _intervals(sums: Ints) -> RankingIntervals:
     )
     if reason is not None:
         return RankingIntervals.unavailable(reason, n_replicates=len(kept))
-    tau_b, reversal, top3_jaccard, max_rank_shift = map(percentile_interval, kept.T)
+    tau_b, reversal, top3_jaccard, max_rank_shift = percentile_intervals(kept)
     return RankingIntervals(
         tau_b=tau_b,
         reversal=reversal,

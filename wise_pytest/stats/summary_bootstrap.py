@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.stats.contrasts import percentile_interval, too_many_undefined
+from wise_pytest.stats.contrasts import percentile_interval, percentile_intervals, too_many_undefined
 from wise_pytest.stats.summary import MIN_FORMS_FOR_GAP
 
 if TYPE_CHECKING:
@@ -61,8 +61,11 @@ def rate_intervals(draws: PanelDraws, rates: Sequence[Rate]) -> tuple[RateInterv
         interval, and neither has one where all or none comply: all replicates
         are then alike, which is not certainty.
     """
+    intervals: Sequence[Interval | None] = [None] * len(rates)
+    if draws.scored.all():
+        intervals = percentile_intervals(draws.rates)
     return tuple(
-        _rate_interval(rate, draws.rates[:, place], draws.scored[:, place])
+        _rate_interval(rate, draws.rates[:, place], draws.scored[:, place], intervals[place])
         for place, rate in enumerate(rates)
     )
 
@@ -90,20 +93,25 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
     kept = draws.rates[complete][:, places]
     names = [form for form, rate in rates.items() if rate.n]
     worst, best = kept.min(axis=1), kept.max(axis=1)
+    first = kept[:, names.index(reference)] if reference in names else worst
+    of_reference, of_mean, of_worst, of_gap = percentile_intervals(
+        np.stack([first, np.ascontiguousarray(kept).mean(axis=1), worst, best - worst], axis=1)
+    )
     return SummaryIntervals(
-        reference=percentile_interval(kept[:, names.index(reference)]) if reference in names else None,
-        mean=percentile_interval(np.ascontiguousarray(kept).mean(axis=1)),
-        worst=percentile_interval(worst),
-        gap=percentile_interval(best - worst) if len(names) >= MIN_FORMS_FOR_GAP else None,
+        reference=of_reference if reference in names else None,
+        mean=of_mean,
+        worst=of_worst,
+        gap=of_gap if len(names) >= MIN_FORMS_FOR_GAP else None,
         reason=None,
     )
 
 
-def _rate_interval(rate: Rate, values: Floats, scored: Truths) -> RateInterval:
+def _rate_interval(rate: Rate, values: Floats, scored: Truths, interval: Interval | None) -> RateInterval:
+    """The interval of one rate; it is that of all replicates where they all have rows."""
     if not rate.n:
         return RateInterval(None, "no scored rows")
     if rate.degenerate:
         return RateInterval(None, SEE_WILSON)
     kept = values[scored]
     reason = too_many_undefined(len(kept), len(scored), NOT_DRAWN)
-    return RateInterval(None if reason else percentile_interval(kept), reason)
+    return RateInterval(None if reason else interval or percentile_interval(kept), reason)
