@@ -79,14 +79,15 @@ class Coded:
         places = np.full(len(self.values) + 1, -1, dtype=np.int64)
         places[used] = np.arange(len(used))
         # The last place is that of a missing value, which its code of -1 points to.
-        return Coded(places[self.codes], tuple(self.values[code] for code in used))
+        narrow = places.astype(_narrowest(len(used)))
+        return Coded(narrow[self.codes], tuple(self.values[code] for code in used))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packed:
     """A column of texts, end to end."""
 
-    data: bytes
+    data: bytes | bytearray
     """UTF-8; a lone surrogate, which JSON can hold, is encoded as if it were a character."""
     ends: Ints
     """Shape ``(n_rows,)``."""
@@ -96,7 +97,7 @@ class Packed:
     def __len__(self) -> int:
         return len(self.ends)
 
-    def raw(self, row: int) -> bytes | None:
+    def raw(self, row: int) -> bytes | bytearray | None:
         """The bytes of one row's text."""
         if not self.present[row]:
             return None
@@ -107,12 +108,14 @@ class Packed:
         raw = self.raw(row)
         return None if raw is None else raw.decode("utf-8", errors="surrogatepass")
 
-    def raws(self) -> Iterator[bytes | None]:
+    def raws(self) -> Iterator[bytes | bytearray | None]:
         """The bytes of every row's text, faster than one by one."""
         start = 0
-        for end, present in zip(self.ends.tolist(), self.present.tolist(), strict=True):
-            yield self.data[start:end] if present else None
-            start = end
+        for first in range(0, len(self), _PART_ROWS):
+            part = slice(first, first + _PART_ROWS)
+            for end, present in zip(self.ends[part].tolist(), self.present[part].tolist(), strict=True):
+                yield self.data[start:end] if present else None
+                start = end
 
     def take(self, rows: Any) -> Packed:
         """The column of some of the rows."""
@@ -335,7 +338,7 @@ class _Codes(dict[Any, int]):
         return tuple(self)[1:]
 
 
-def pack(texts: Sequence[bytes | None]) -> Packed:
+def pack(texts: Sequence[bytes | bytearray | None]) -> Packed:
     """A column of encoded texts."""
     import numpy as np
 
@@ -364,10 +367,16 @@ def _concatenated(parts: list[Any], dtype: str) -> Any:
 def _joined(parts: list[Packed]) -> Packed:
     import numpy as np
 
-    offsets = np.cumsum([0, *(len(part.data) for part in parts)])[:-1].tolist()
-    ends = [part.ends + offset for part, offset in zip(parts, offsets, strict=True)]
-    return Packed(
-        b"".join(part.data for part in parts),
-        _concatenated(ends, "int64"),
-        _concatenated([part.present for part in parts], "bool"),
-    )
+    present = _concatenated([part.present for part in parts], "bool")
+    offsets = np.cumsum([0, *(len(part.data) for part in parts)]).tolist()
+    data = bytearray(offsets[-1])
+    ends = np.empty(len(present), dtype=np.int64)
+    parts.reverse()
+    # Each part is let go once it is copied: the texts of all rows are not held twice.
+    first = 0
+    for offset in offsets[:-1]:
+        part = parts.pop()
+        data[offset : offset + len(part.data)] = part.data
+        ends[first : first + len(part)] = part.ends + offset
+        first += len(part)
+    return Packed(data, ends, present)
