@@ -119,6 +119,8 @@ class RunRecord:
     replicates: int | None
     openings: tuple[str, ...] | None
     """Beginnings of outputs that were counted; ``None`` for those of the package."""
+    digests: Mapping[str, str]
+    """By panel, over its items, forms and verifier; a panel whose plan names none is missing."""
 
 
 def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
@@ -140,9 +142,23 @@ def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
 
 
 def plans_of(records: Iterable[RunRecord]) -> dict[Pair, set[PairKey]]:
-    """The union of the plans: shards of one plan add up, and the same run given twice counts once."""
+    """The union of the plans: shards of one plan add up, and the same run given twice counts once.
+
+    Raises
+    ------
+    RowsError
+        If two runs planned a panel of one name with other items, forms or verifier.
+    """
     plans: dict[Pair, set[PairKey]] = {}
+    versions: dict[str, tuple[str, str]] = {}
     for record in records:
+        for panel, digest in record.digests.items():
+            first, source = versions.setdefault(panel, (digest, record.source))
+            if digest != first:
+                raise RowsError(
+                    f"{source} and {record.source} are of runs with different versions of the panel {panel}: "
+                    "its items, forms or verifier differ; audit these runs apart"
+                )
         for pair, cells in record.plan.items():
             plans.setdefault(pair, set()).update(cells)
     return plans
@@ -154,14 +170,18 @@ def named_models(records: Iterable[RunRecord]) -> tuple[str, ...]:
 
 
 def agreed(records: Iterable[RunRecord], name: Literal["seed", "replicates", "openings"]) -> Any:
-    """How the audits of all runs were made; ``None`` without a manifest.
+    """How the audits of all runs were made; ``None`` where no manifest says.
 
     Raises
     ------
     RowsError
         If the runs differ in it, and none can be taken for all of them.
     """
-    values = {getattr(record, name): record.source for record in records}
+    values: dict[Any, str] = {}
+    for record in records:
+        value = getattr(record, name)
+        if value is not None or name == "openings":  # no openings of one's own are those of the package
+            values.setdefault(value, record.source)
     if len(values) > 1:
         told = ", ".join(f"{value} in {source}" for value, source in values.items())
         raise RowsError(f"the runs were audited with different {name} ({told}); choose one with --{name}")
@@ -229,7 +249,11 @@ def _record(manifest: Path) -> RunRecord | None:
 
 def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
     plan: dict[Pair, set[PairKey]] = {}
+    digests: dict[str, str] = {}
     for entry in map(_plan_entry, record["plan"]):
+        digest = entry["digest"]
+        if digest is not None and digests.setdefault(entry["panel"], digest) != digest:
+            raise ValueError(f"two digests for the panel {entry['panel']}")
         plan.setdefault((entry["panel"], entry["model"]), set()).update(
             (item, form, repetition)
             for item in entry["items"]
@@ -249,6 +273,7 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
         seed=bootstrap.get("seed"),
         replicates=bootstrap.get("replicates"),
         openings=None if record.get("openings") is None else tuple(_texts(record, "openings")),
+        digests=digests,
     )
 
 
@@ -264,6 +289,7 @@ def _plan_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
         "items": _texts(entry, "items"),
         "forms": _texts(entry, "forms"),
         "repetitions": repetitions,
+        "digest": _text(entry, "digest") if "digest" in entry else None,
     }
 
 

@@ -9,9 +9,10 @@ a check is in doubt, the reader goes over its rows one by one with
 from __future__ import annotations
 
 import sys
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.audit.table import FIELDS, FLOAT_FIELDS
+from wise_pytest.audit.table import FIELDS, FLOAT_FIELDS, USAGE_FIELDS
 from wise_pytest.records import SCORED_STATUSES, STATUSES
 
 if TYPE_CHECKING:
@@ -28,7 +29,9 @@ _TEXT_TYPES = frozenset({str})
 _COUNT_TYPES = frozenset({int})
 _NULL = frozenset({type(None)})
 _REQUIRED_TEXTS = frozenset({"panel", "model", "provider", "item", "form"})
-_LIMITED_COUNTS = frozenset({"repetition", "observed", "error", "attempts", "target"})
+_LIMITED_COUNTS = frozenset(
+    {"repetition", "observed", "error", "attempts", "target", *(f"usage.{name}" for name in USAGE_FIELDS)}
+)
 N_BOUNDS = 2
 
 
@@ -70,7 +73,7 @@ def settled_statuses(statuses: Iterable[Any], compliant: Iterable[bool | None]) 
 def check_limits(row: Row, where: str, error: Callable[[str], Exception]) -> None:
     """Refuse counts that no later step can add up or write down again."""
     for name in sorted(_LIMITED_COUNTS):
-        value = getattr(row, name)
+        value = attrgetter(name)(row)
         if type(value) is int and not -LARGEST_COUNT <= value <= LARGEST_COUNT:
             raise error(f"{where}: {name!r} is beyond ±2^53, the largest count that is read")
 
@@ -96,13 +99,9 @@ def _texts(values: list[Any]) -> list[Any]:
     return values
 
 
-def _counts(values: list[Any]) -> list[Any]:
-    require(_types(values) <= _COUNT_TYPES | _NULL)
-    return values
-
-
 def _limited_counts(values: list[Any]) -> list[Any]:
-    _require_limits(_counts(values))
+    require(_types(values) <= _COUNT_TYPES | _NULL)
+    _require_limits(values)
     return values
 
 
@@ -164,9 +163,7 @@ def _check_of(name: str) -> Callable[[list[Any]], list[Any]]:
         return _required_texts
     if name in FLOAT_FIELDS:
         return _seconds
-    if name in _LIMITED_COUNTS:
-        return _limited_counts
-    return _counts if name.startswith("usage.") else _texts
+    return _limited_counts if name in _LIMITED_COUNTS else _texts
 
 
 _CHECKS: Mapping[str, Callable[[list[Any]], list[Any]]] = {name: _check_of(name) for name in FIELDS}

@@ -187,6 +187,7 @@ def _summary_intervals(intervals: SummaryIntervals) -> dict[str, Any]:
         "mean_ci": _pair(intervals.mean),
         "worst_ci": _pair(intervals.worst),
         "gap_ci": _pair(intervals.gap),
+        "degenerate_ci": ["pos" if name == "reference" else name for name in intervals.degenerate],
     }
     if intervals.reason is not None:
         content["ci_reason"] = intervals.reason

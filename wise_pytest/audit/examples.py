@@ -106,7 +106,7 @@ def find_examples(
 def _strata(table: RowTable, references: Ints, twins: Ints) -> Iterator[_Stratum]:
     import numpy as np
 
-    columns = [table.coded(name).take(twins) for name in ("form", "direction", "model")]
+    columns = [table.coded(name).take(twins).ordered() for name in ("form", "direction", "model")]
     keys = combined(columns)
     order = np.lexsort((_hashes(table, twins), keys))
     firsts = np.flatnonzero(np.append(True, keys[order][1:] != keys[order][:-1])) if len(order) else order

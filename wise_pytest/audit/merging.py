@@ -29,6 +29,10 @@ CONTENT_FIELDS = tuple(name for name in FIELDS if name != "run")
 """Everything a row says except which run wrote it."""
 _VALUE_BYTES = 16
 _PIECE_ROWS = 50_000
+_MIN_KEYS = 1_000_000
+"""Up to so many keys, or one a row, a place for each is cheaper than sorting them."""
+_MAX_SHOWN = 200
+"""Characters of a value that a message shows."""
 
 
 def merged(table: RowTable) -> RowTable:
@@ -37,8 +41,17 @@ def merged(table: RowTable) -> RowTable:
     Raises
     ------
     RowsError
-        If two rows with one key differ in more than ``run``; the message names both places.
+        If two rows with one key differ in more than ``run``, or rows of one item
+        have different targets, or those of one item and form different prompts;
+        the message names both places.
     """
+    table = _each_once(table)
+    _require_one(table, "target", of=("panel", "item"))
+    _require_one(table, "prompt", of=("panel", "item", "form"))
+    return table
+
+
+def _each_once(table: RowTable) -> RowTable:
     import numpy as np
 
     keys = combined([table.coded(name) for name in KEY_FIELDS])
@@ -59,6 +72,39 @@ def merged(table: RowTable) -> RowTable:
     kept = np.ones(len(table), dtype=bool)
     kept[order[later]] = False
     return table.take(kept)
+
+
+def _require_one(table: RowTable, name: str, *, of: Sequence[str]) -> None:
+    """Refuse rows that agree in the fields ``of`` and differ in ``name``, which those that lack it do not.
+
+    Such rows come from different versions of a panel, and no rate is about both.
+    """
+    import numpy as np
+
+    codes = table.coded(name).codes
+    rows = np.flatnonzero(codes >= 0)
+    if not len(rows):
+        return
+    keys = combined([table.coded(field) for field in of])[rows]
+    if int(keys.max()) >= max(len(rows), _MIN_KEYS):
+        keys = np.unique(keys, return_inverse=True)[1]
+    firsts = np.empty(int(keys.max()) + 1, dtype=np.int64)
+    firsts[keys[::-1]] = rows[::-1]  # of rows with one key the last to be assigned stays: the first one
+    differing = np.flatnonzero(codes[rows] != codes[firsts[keys]])
+    if not len(differing):
+        return
+    row, first = int(rows[differing[0]]), int(firsts[keys[differing[0]]])
+    cell = ", ".join(f"{field} {table.coded(field).get(row)}" for field in of)
+    raise RowsError(
+        f"{table.places.name(first)} and {table.places.name(row)} hold different {name}s for {cell}: "
+        f"{_cut(table.coded(name).get(first))} and {_cut(table.coded(name).get(row))}; "
+        "they are of different versions of the panel: audit them apart"
+    )
+
+
+def _cut(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 
 def combined(columns: Sequence[Coded]) -> Ints:

@@ -41,6 +41,8 @@ PARQUET_SUFFIXES = (".parquet", ".pq")
 TARGET_JSON = "target_json"
 MISSING_PYARROW = "Parquet files need pyarrow: pip install 'wise-pytest[parquet]'"
 _PART_ROWS = 250_000
+_NOT_JSON = (TypeError, ValueError, RecursionError)
+"""What ``json.loads`` raises."""
 
 
 def add_parquet(path: Path, builder: TableBuilder) -> None:
@@ -100,7 +102,7 @@ def write_parquet(table: RowTable, path: Path) -> None:
         columns |= {name: column for field in FIELDS for name, column in _arrow_columns(table, field)}
         pq.write_table(pa.table(columns), draft)
         draft.replace(path)
-    except (OSError, pa.ArrowException, UnicodeError) as error:
+    except (OSError, pa.ArrowException, UnicodeError, OverflowError) as error:
         draft.unlink(missing_ok=True)
         raise RowsError(f"{path}: cannot be written as Parquet: {error}") from error
 
@@ -131,7 +133,7 @@ def _add_part(path: Path, batch: pa.RecordBatch, first: int, builder: TableBuild
     import numpy as np
 
     numbers = np.arange(first, first + batch.num_rows, dtype=np.int64)
-    arrays = _arrays(batch)
+    arrays = _arrays(path, batch)
     try:
         columns = _columns(arrays, batch.num_rows)
     except InDoubtError:
@@ -141,20 +143,29 @@ def _add_part(path: Path, batch: pa.RecordBatch, first: int, builder: TableBuild
         builder.add_encoded(columns, source=str(path), numbers=numbers)
 
 
-def _arrays(batch: pa.RecordBatch) -> dict[str, pa.Array]:
+def _arrays(path: Path, batch: pa.RecordBatch) -> dict[str, pa.Array]:
     """The columns of a batch by name, a struct of usage spread out."""
+    arrays: dict[str, pa.Array] = {}
+    for name, array in _spread(batch):
+        if name in arrays:
+            raise RowsError(f"{path}: the column {name!r} appears twice; remove one of the two")
+        arrays[name] = array
+    if "target" in arrays and TARGET_JSON in arrays:
+        raise RowsError(f"{path}: has both columns 'target' and {TARGET_JSON!r}; remove one of the two")
+    return arrays
+
+
+def _spread(batch: pa.RecordBatch) -> Iterator[tuple[str, pa.Array]]:
     import pyarrow as pa
 
-    arrays: dict[str, pa.Array] = {}
     for name, array in zip(batch.schema.names, batch.columns, strict=True):
         if name == "usage" and pa.types.is_struct(array.type):
             # flatten, unlike field, carries the nulls of the struct over to its members.
             members = [array.type.field(place).name for place in range(array.type.num_fields)]
             for member, part in zip(members, array.flatten(), strict=True):
-                arrays[f"usage.{member}"] = part
+                yield f"usage.{member}", part
         else:
-            arrays[name] = array
-    return arrays
+            yield name, array
 
 
 def _columns(arrays: Mapping[str, pa.Array], n_rows: int) -> dict[str, Any]:
@@ -173,7 +184,6 @@ def _columns(arrays: Mapping[str, pa.Array], n_rows: int) -> dict[str, Any]:
         elif name in FLOAT_FIELDS:
             columns[name] = _floats(array, n_rows)
         elif name == "target" and TARGET_JSON in arrays:
-            require(array is None)
             codes, texts = _encoded(arrays[TARGET_JSON])
             columns[name] = codes, checked(name, _decoded(texts))
         elif array is None:
@@ -207,12 +217,16 @@ def _encoded(array: pa.Array) -> Column:
             codes[row] = place
         return codes, values
     encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
-    indices = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int64)
-    values = encoded.dictionary.to_pylist()
+    # Others than pandas write unsigned indices, which hold no -1.
+    indices = encoded.indices.cast(pa.int64()).fill_null(-1).to_numpy(zero_copy_only=False)
+    try:
+        values = encoded.dictionary.to_pylist()
+    except UnicodeDecodeError as error:
+        raise InDoubtError from error
     # A dictionary may hold a null, a NaN, or values that no row has.
     missing = [place for place, value in enumerate(values) if value is None or value != value]  # noqa: PLR0124
     if missing:
-        indices[np.isin(indices, missing)] = -1
+        indices = np.where(np.isin(indices, missing), -1, indices)
     used = np.unique(indices[indices >= 0])
     places_of = np.full(len(values) + 1, -1, dtype=np.int64)
     places_of[used] = np.arange(len(used))
@@ -235,6 +249,10 @@ def _packed(array: pa.Array | None, n_rows: int) -> Packed:
     present = plain.is_valid().to_numpy(zero_copy_only=False)
     # Texts of nulls are undefined, and so filled; large strings have 64-bit offsets.
     filled = plain.fill_null("").cast(pa.large_string())
+    try:
+        filled.validate(full=True)  # nobody has looked yet whether the bytes are UTF-8
+    except pa.ArrowInvalid as error:
+        raise InDoubtError from error
     _, offsets, data = filled.buffers()
     ends = np.frombuffer(offsets, dtype=np.int64)[filled.offset : filled.offset + len(filled) + 1]
     held = b"" if data is None else data[int(ends[0]) : int(ends[-1])].to_pybytes()
@@ -273,13 +291,13 @@ def _statuses(status: Column, compliant: Column) -> Column:
 def _decoded(texts: Sequence[Any]) -> list[Any]:
     try:
         return [json.loads(text) for text in texts]
-    except (TypeError, ValueError) as error:
+    except _NOT_JSON as error:
         raise InDoubtError from error
 
 
 def _rows_one_by_one(path: Path, arrays: Mapping[str, pa.Array], n_rows: int, first: int) -> Iterator[Row]:
     """The rows as objects, or the error that one of them makes."""
-    lists = {name: _whole(array.to_pylist()) for name, array in arrays.items()}
+    lists = {name: _whole(_listed(path, name, array, first)) for name, array in arrays.items()}
     for place in range(n_rows):
         where = f"{path}:{first + place}"
         record = {name: values[place] for name, values in lists.items()}
@@ -292,10 +310,24 @@ def _rows_one_by_one(path: Path, arrays: Mapping[str, pa.Array], n_rows: int, fi
             try:
                 text = record.pop(TARGET_JSON)
                 record["target"] = None if text is None else json.loads(text)
-            except (TypeError, ValueError) as error:
+            except _NOT_JSON as error:
                 raise RowsError(f"{where}: {TARGET_JSON!r} is not JSON: {error}") from error
         usage = {name: record.pop(f"usage.{name}", None) for name in USAGE_FIELDS}
         record.setdefault("usage", usage)
         row = Row.from_dict(record, where=where)
         check_limits(row, where, RowsError)
         yield row
+
+
+def _listed(path: Path, name: str, array: pa.Array, first: int) -> list[Any]:
+    """The values of one column as objects."""
+    try:
+        values: list[Any] = array.to_pylist()
+    except UnicodeDecodeError:
+        for place in range(len(array)):
+            try:
+                array[place].as_py()
+            except UnicodeDecodeError as error:
+                raise RowsError(f"{path}:{first + place}: {name!r} is not UTF-8: {error}") from error
+        raise
+    return values

@@ -159,17 +159,28 @@ def _add_lines(path: Path, builder: TableBuilder) -> None:
 
 
 def _add_part(path: Path, lines: Sequence[bytes], numbers: Sequence[int], builder: TableBuilder) -> None:
-    records = [_record_of_line(line, path, number) for line, number in zip(lines, numbers, strict=True)]
+    records: list[dict[str, Any]] = []
+    try:
+        for line, number in zip(lines, numbers, strict=True):
+            records.append(_record_of_line(line, path, number))
+    except RowsError:
+        _rows_one_by_one(path, records, numbers)  # a line before this one may be no row: it is named first
+        raise
     try:
         columns = columns_of_records(records)
     except InDoubtError:
-        rows = []
-        for record, number in zip(records, numbers, strict=True):
-            row = Row.from_dict(record, where=f"{path}:{number}")
-            check_limits(row, f"{path}:{number}", RowsError)
-            rows.append(row)
-        columns = columns_of(rows)
+        columns = columns_of(_rows_one_by_one(path, records, numbers))
     builder.add(columns, source=str(path), numbers=numbers)
+
+
+def _rows_one_by_one(path: Path, records: Sequence[dict[str, Any]], numbers: Sequence[int]) -> list[Row]:
+    """The rows as objects, or the error that the first faulty one makes."""
+    rows = []
+    for record, number in zip(records, numbers, strict=False):
+        row = Row.from_dict(record, where=f"{path}:{number}")
+        check_limits(row, f"{path}:{number}", RowsError)
+        rows.append(row)
+    return rows
 
 
 def _record_of_line(line: bytes, path: Path, number: int) -> dict[str, Any]:

@@ -191,8 +191,9 @@ class _Counting:
         places = rank[target.codes]
         rows = self._scored & (places >= 0)
         n_places = max(len(numeric), 1)
-        keys = self._cells * n_places + places
-        size = len(self._names) * n_places
+        # Only pairs that occur: there may be as many targets as rows.
+        found, keys = _compact(np.where(rows, self._cells * n_places + places, -1))
+        size = len(found)
         truncated = self._table.coded("status").among(["truncated"])
         n, n_compliant, n_texts, n_empty, n_truncated = (
             _counts(keys, rows if chosen is None else rows & chosen, size)
@@ -200,21 +201,20 @@ class _Counting:
         )
         observed = _nested(keys, self._table.coded("observed"), rows)
         outcomes: dict[TallyKey, list[TargetOutcome]] = {}
-        for key in range(size):
-            if n[key]:
-                cell, place = divmod(key, n_places)
-                lengths = observed.get(key, {})
-                outcomes.setdefault(self._names[cell], []).append(
-                    TargetOutcome(
-                        target=target.values[numeric[place]],
-                        rate=Rate(n_compliant[key], n[key]),
-                        n_observed=sum(lengths.values()),
-                        sum_observed=sum(length * count for length, count in lengths.items()),
-                        n_texts=n_texts[key],
-                        n_empty=n_empty[key],
-                        n_truncated=n_truncated[key],
-                    )
+        for key, pair in enumerate(found.tolist()):
+            cell, place = divmod(pair, n_places)
+            lengths = observed.get(key, {})
+            outcomes.setdefault(self._names[cell], []).append(
+                TargetOutcome(
+                    target=target.values[numeric[place]],
+                    rate=Rate(n_compliant[key], n[key]),
+                    n_observed=sum(lengths.values()),
+                    sum_observed=sum(length * count for length, count in lengths.items()),
+                    n_texts=n_texts[key],
+                    n_empty=n_empty[key],
+                    n_truncated=n_truncated[key],
                 )
+            )
         return outcomes
 
     def _grids(self) -> dict[str, int]:
@@ -263,6 +263,21 @@ def _axis(column: Coded, rows: Ints) -> tuple[tuple[str, ...], Ints]:
 
     seen, places = np.unique(column.codes[rows], return_inverse=True)
     return tuple(column.values[code] for code in seen.tolist()), places
+
+
+def _compact(keys: Ints) -> tuple[Ints, Ints]:
+    """The different keys from 0, ascending, and the place of each row's among them; -1 stays -1."""
+    import numpy as np
+
+    highest = int(keys.max(initial=-1))
+    if highest < _DENSE:
+        found = np.flatnonzero(np.bincount(keys + 1, minlength=1)[1:])
+        places = np.full(highest + 2, -1, dtype=np.int64)
+        places[found] = np.arange(len(found))
+        return found, places[keys]
+    found, inverse = np.unique(keys, return_inverse=True)
+    n_without = int(found[0] < 0)
+    return found[n_without:], inverse - n_without
 
 
 def _counts(keys: Ints, rows: Truths | None, size: int) -> list[int]:

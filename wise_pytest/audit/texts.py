@@ -52,28 +52,36 @@ def opening_finder(openings: Iterable[str]) -> Callable[[str], str | None]:
     """A function that gives the opening with which a text begins, the longest of several, or ``None``.
 
     Case, leading white space and leading marks do not count, and neither do
-    different blanks between words; the opening must end where a word ends.
+    different blanks between words; the opening must end where a word ends, and
+    in "I can't" no word ends after "I can".
     """
-    by_form = {_plain(opening): opening for opening in openings}
-    if not by_form:
+    given = [opening for opening in openings if opening.strip()]
+    if not given:
         return lambda _: None
-    longest_first = sorted(by_form, key=len, reverse=True)
-    pattern = "|".join(r"\s+".join(map(_pattern, form.split())) for form in longest_first)
-    match = re.compile(rf"[\W_]*({pattern})(?!\w)", re.IGNORECASE).match
+    by_form = {_plain(opening): opening for opening in given}
+    # The letters of an opening and those of its folded form, for ß is no other case of ss.
+    spelled = sorted({*given, *by_form}, key=lambda form: (-len(form), form))
+    match = re.compile(rf"[\W_]*({'|'.join(map(_pattern, spelled))})", re.IGNORECASE).match
 
     def find(text: str) -> str | None:
         found = match(text)
-        return None if found is None else by_form.get(" ".join(_plain(found[1]).split()))
+        return None if found is None else by_form.get(_plain(found[1]))
 
     return find
 
 
-def _pattern(word: str) -> str:
-    return re.escape(word).replace("'", "['’]")
+def _pattern(opening: str) -> str:
+    words = r"\s+".join(map(re.escape, _plain_marks(opening).split())).replace("'", "['’]")
+    # An opening that ends in a mark is at its end whatever follows.
+    return words + (r"(?!['’_]*[^\W_])" if re.search(r"\w\s*$", opening) else "")
+
+
+def _plain_marks(text: str) -> str:
+    return text.replace("’", "'")
 
 
 def _plain(text: str) -> str:
-    return text.replace("’", "'").casefold()
+    return " ".join(_plain_marks(text).casefold().split())
 
 
 def _parsed(content: str) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, cast
 
 from wise_pytest.audit.result import Bootstrap, SchemeResult
 from wise_pytest.stats.bootstrap import (
-    MIN_UNITS,
     Units,
     contrast_points,
     draw_models,
@@ -234,14 +233,14 @@ class _Source:
         return _Estimate(
             SchemeResult(units=units, contrasts=contrasts),
             dict.fromkeys(counts.forms, RateInterval(None, reason)),
-            SummaryIntervals(None, None, None, None, reason=reason),
+            SummaryIntervals.unavailable(reason),
         )
 
     def by_model(self, audits: Mapping[str, ModelAudit]) -> dict[str, ModelAudit]:
         """Each model with intervals over its own items."""
         import numpy as np
 
-        if self.counts is None or len(self.counts.items) < MIN_UNITS:
+        if self.counts is None:
             return dict(audits)
         draws = draw_models(
             self.counts,

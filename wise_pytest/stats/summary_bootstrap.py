@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from wise_pytest.stats.bootstrap import Floats, PanelDraws, Truths
     from wise_pytest.stats.rates import Interval, Rate
 
+MEASURES = ("reference", "mean", "worst", "gap")
 NOT_DRAWN = "draw no row of this form"
 SEE_WILSON = "all or none comply, which resampling cannot vary: see the Wilson interval"
 
@@ -45,8 +46,15 @@ class SummaryIntervals:
     worst: Interval | None
     gap: Interval | None
     """``None`` with one form, too."""
-    reason: str | None
+    degenerate: tuple[str, ...] = ()
+    """Those that are equal in all replicates: their interval has no width, which is not certainty."""
+    reason: str | None = None
     """Why there are none."""
+
+    @classmethod
+    def unavailable(cls, reason: str) -> SummaryIntervals:
+        """No interval of any of them."""
+        return cls(reference=None, mean=None, worst=None, gap=None, reason=reason)
 
 
 def rate_intervals(draws: PanelDraws, rates: Sequence[Rate]) -> tuple[RateInterval, ...]:
@@ -89,9 +97,10 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
     complete: Truths = np.all(draws.scored[:, places], axis=1)
     reason = too_many_undefined(int(complete.sum()), len(complete), "lack rows of one of the forms")
     if not places or reason is not None:
-        return SummaryIntervals(None, None, None, None, reason=reason or "no form has a scored row")
+        return SummaryIntervals.unavailable(reason or "no form has a scored row")
     kept = draws.rates[complete][:, places]
     names = [form for form, rate in rates.items() if rate.n]
+<<<<<<< HEAD
     worst, best = kept.min(axis=1), kept.max(axis=1)
     first = kept[:, names.index(reference)] if reference in names else worst
     of_reference, of_mean, of_worst, of_gap = percentile_intervals(
@@ -103,6 +112,23 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
         worst=of_worst,
         gap=of_gap if len(names) >= MIN_FORMS_FOR_GAP else None,
         reason=None,
+=======
+    worst = kept.min(axis=1)
+    measures = {"mean": np.ascontiguousarray(kept).mean(axis=1), "worst": worst}
+    if reference in names:
+        measures["reference"] = kept[:, names.index(reference)]
+    if len(names) >= MIN_FORMS_FOR_GAP:
+        measures["gap"] = kept.max(axis=1) - worst
+    intervals = {name: percentile_interval(values) for name, values in measures.items()}
+    return SummaryIntervals(
+        reference=intervals.get("reference"),
+        mean=intervals["mean"],
+        worst=intervals["worst"],
+        gap=intervals.get("gap"),
+        degenerate=tuple(
+            name for name in MEASURES if name in measures and (measures[name] == measures[name][0]).all()
+        ),
+>>>>>>> c95af0f (Rows of different versions of a panel are refused; Parquet with unsigned dictionaries, bytes that are no UTF-8 and deep JSON; the first faulty line is the one that is named)
     )
 
 
