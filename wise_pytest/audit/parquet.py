@@ -75,7 +75,7 @@ def add_parquet(path: Path, builder: TableBuilder) -> None:
             for batch in file.iter_batches(batch_size=_PART_ROWS):
                 _add_part(path, batch, first, builder)
                 first += batch.num_rows
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, UnicodeError) as error:
         raise RowsError(f"{path}: cannot be read as Parquet: {error}") from error
     if first == 1:
         # A file without rows has said nothing, as an empty file of lines has.
