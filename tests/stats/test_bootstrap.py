@@ -16,7 +16,10 @@ from wise_pytest.stats.bootstrap import (
     ItemCounts,
     contrast_points,
     draw_contrasts,
+    draw_models,
+    draw_panel,
     item_weights,
+    joint_sums,
     resampled_units,
 )
 
@@ -65,44 +68,46 @@ class SlowPanel:
             for i in range(len(counts.items))
         ]
 
-    def contrasts(self, units):
-        """Difference of each form to the first over the rows of ``units``; ``None`` where undefined."""
+    def rates(self, units):
+        """Rate of each form over the rows of ``units``; ``None`` where undefined."""
         compliant, n = [0] * self.n_forms, [0] * self.n_forms
         for unit in units:
             for form, (hits, rows) in enumerate(unit):
                 compliant[form] += hits
                 n[form] += rows
-        return [
-            compliant[form] / n[form] - compliant[0] / n[0] if n[form] and n[0] else None
-            for form in range(self.n_forms)
-        ]
+        return [compliant[form] / n[form] if n[form] else None for form in range(self.n_forms)]
 
-    def replicate(self, scheme, rnd):
+    def contrasts(self, units):
+        """Difference of each form to the first over the rows of ``units``; ``None`` where undefined."""
+        rates = self.rates(units)
+        return [None if None in (rate, rates[0]) else rate - rates[0] for rate in rates]
+
+    def replicate(self, scheme, rnd, measure=None):
+        measure = self.contrasts if measure is None else measure
+
         def items_of(model):
             return rnd.choices(self.items[model], k=len(self.items[model]))
 
         models = list(self.items)
         if scheme == "item-cluster":
-            return self.contrasts(rnd.choices(self.joint, k=len(self.joint)))
+            return measure(rnd.choices(self.joint, k=len(self.joint)))
         if scheme == "equal-model-item":
-            whole = [self.contrasts(self.items[model]) for model in models]
-            drawn = [self.contrasts(items_of(model)) for model in models]
+            whole = [measure(self.items[model]) for model in models]
+            drawn = [measure(items_of(model)) for model in models]
             means = []
             for form in range(self.n_forms):
                 own = [d[form] for w, d in zip(whole, drawn, strict=True) if w[form] is not None]
                 means.append(None if None in own or not own else fmean(own))
             return means
         if scheme == "model-item":
-            return self.contrasts(
-                unit for model in rnd.choices(models, k=len(models)) for unit in items_of(model)
-            )
+            return measure(unit for model in rnd.choices(models, k=len(models)) for unit in items_of(model))
         providers = sorted(set(PROVIDERS.values()))
         units = []
         for provider in rnd.choices(providers, k=len(providers)):
             own = [model for model in models if PROVIDERS[model] == provider]
             for model in rnd.choices(own, k=len(own)):
                 units += items_of(model)
-        return self.contrasts(units)
+        return measure(units)
 
 
 def fast(counts, scheme, *, replicates=N_DRAWS, seed=1):
@@ -116,6 +121,22 @@ def fast(counts, scheme, *, replicates=N_DRAWS, seed=1):
     )
 
 
+def assert_same_distribution(quick, slow):
+    """Both are rounded, so that sums in another order do not tell equal values apart."""
+    spread = pstdev(slow)
+    error = spread / len(slow) ** 0.5
+    # Four standard errors of each statistic, the fast version's own error included.
+    assert quick.mean() == pytest.approx(fmean(slow), abs=4.5 * error)
+    assert quick.std() == pytest.approx(spread, rel=4.5 / (2 * len(slow)) ** 0.5)
+    # Small panels give few different values, so quantiles are held against shares of the loops.
+    for share in (0.025, 0.5, 0.975):
+        bound = np.quantile(quick, share)
+        margin = 4.5 * (share * (1 - share) / len(slow)) ** 0.5
+        assert sum(value < bound for value in slow) / len(slow) <= share + margin
+        assert sum(value <= bound for value in slow) / len(slow) >= share - margin
+    assert ks_2samp(quick, slow).pvalue > 1e-3
+
+
 @pytest.mark.parametrize("holes", [False, True], ids=["full", "holes"])
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_same_distribution_as_the_loop(scheme, holes):
@@ -125,24 +146,65 @@ def test_same_distribution_as_the_loop(scheme, holes):
     slow_panel = SlowPanel(counts)
     loops = [slow_panel.replicate(scheme, rnd) for _ in range(N_LOOPS)]
     for place in (1, 2):
-        # Rounded, so that sums in another order do not tell equal values apart.
         slow = [round(loop[place], 9) for loop in loops if loop[place] is not None]
-        quick = draws.differences[draws.defined[:, place], place].round(9)
-        spread = pstdev(slow)
-        error = spread / len(slow) ** 0.5
-        # Four standard errors of each statistic, the fast version's own error included.
-        assert quick.mean() == pytest.approx(fmean(slow), abs=4.5 * error)
-        assert quick.std() == pytest.approx(spread, rel=4.5 / (2 * len(slow)) ** 0.5)
-        # Small panels give few different values, so quantiles are held against shares of the loops.
-        for share in (0.025, 0.5, 0.975):
-            bound = np.quantile(quick, share)
-            margin = 4.5 * (share * (1 - share) / len(slow)) ** 0.5
-            assert sum(value < bound for value in slow) / len(slow) <= share + margin
-            assert sum(value <= bound for value in slow) / len(slow) >= share - margin
-        assert ks_2samp(quick, slow).pvalue > 1e-3
+        assert_same_distribution(draws.differences[draws.defined[:, place], place].round(9), slow)
         undefined = 1 - len(slow) / N_LOOPS
         assert 1 - draws.defined[:, place].mean() == pytest.approx(undefined, abs=0.03)
     assert (draws.differences[:, 0] == 0).all()
+
+
+@pytest.mark.parametrize("holes", [False, True], ids=["full", "holes"])
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rates_have_the_same_distribution_as_the_loop(scheme, holes):
+    counts = panel(holes=holes)
+    draws = draw_panel(
+        counts,
+        scheme,
+        reference="POS",
+        providers=PROVIDERS,
+        replicates=N_DRAWS,
+        rng=np.random.default_rng(2),
+    )
+    rnd = random.Random(23)
+    slow_panel = SlowPanel(counts)
+    loops = [slow_panel.replicate(scheme, rnd, slow_panel.rates) for _ in range(N_LOOPS)]
+    for place in range(3):
+        slow = [round(loop[place], 9) for loop in loops if loop[place] is not None]
+        assert_same_distribution(draws.rates[draws.scored[:, place], place].round(9), slow)
+        assert draws.scored[:, place].mean() == pytest.approx(len(slow) / N_LOOPS, abs=0.03)
+
+
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_rates_and_differences_come_from_the_same_draws(scheme):
+    counts = panel(holes=True)
+    options = {"providers": PROVIDERS, "replicates": 200}
+    draws = draw_panel(counts, scheme, reference="POS", rng=np.random.default_rng(4), **options)
+    again = draw_contrasts(counts, scheme, reference="POS", rng=np.random.default_rng(4), **options)
+    assert (draws.contrasts.differences == again.differences).all()
+    assert (draws.contrasts.defined == again.defined).all()
+    if scheme != "equal-model-item":  # there the two are means over other sets of models
+        both = draws.scored & draws.scored[:, [0]]
+        assert (draws.contrasts.defined == both).all()
+        assert np.where(both, draws.rates - draws.rates[:, [0]] - draws.contrasts.differences, 0).max() == 0
+    without = draw_panel(counts, scheme, reference="no such form", rng=np.random.default_rng(4), **options)
+    assert (without.rates == draws.rates).all()
+    assert not without.contrasts.defined.any()
+
+
+def test_models_share_the_items_that_are_drawn():
+    counts = panel(holes=True)
+    draws = draw_models(counts, replicates=100, rng=np.random.default_rng(6))
+    n_compliant, n = joint_sums(counts, replicates=100, rng=np.random.default_rng(6))
+    weights = np.concatenate(list(item_weights(6, replicates=100, rng=np.random.default_rng(6))))
+    for replicate in range(100):
+        drawn = [item for item in range(6) for _ in range(int(weights[replicate, item]))]
+        for model in range(5):
+            for form in range(3):
+                hits = sum(int(counts.n_compliant[model, item, form]) for item in drawn)
+                rows = sum(int(counts.n[model, item, form]) for item in drawn)
+                assert (n_compliant[replicate, model, form], n[replicate, model, form]) == (hits, rows)
+                assert draws.scored[replicate, model, form] == (rows > 0)
+                assert draws.rates[replicate, model, form] == (hits / rows if rows else 0)
 
 
 def test_the_schemes_are_told_apart():

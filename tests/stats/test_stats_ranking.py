@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, rankdata
 
-from wise_pytest.stats.ranking import doubled_ranks, pairwise_order, ranking_stability, reversals
+from wise_pytest.stats.ranking import (
+    average_ranks,
+    doubled_ranks,
+    pairwise_order,
+    ranking_stability,
+    reversals,
+)
 from wise_pytest.stats.rates import NO_ROWS, Rate
 
 
@@ -147,3 +153,23 @@ def test_replicates_are_handled_in_one_call():
     assert n_reversed.tolist() == [3, 0]
     assert n_pairs.tolist() == [3, 1]
     assert (doubled_ranks(before) / 2).tolist() == [[1, 2, 3], [2.5, 2.5, 1]]
+
+
+@given(st.lists(st.integers(1, 7).flatmap(lambda n: st.builds(Rate, st.integers(0, n), st.just(n)))))
+def test_average_ranks_are_scipy_s(rates):
+    # Fractions with denominators up to 7 differ by 1/42 or more, so no float confuses two of them.
+    found = average_ranks(rates)
+    expected = rankdata([-rate.n_compliant / rate.n for rate in rates], method="average") if rates else []
+    assert [float(rank) for rank in found] == list(expected)
+
+
+def test_average_ranks_compare_exact_fractions():
+    third = Rate(333_333_333, 999_999_999)
+    assert average_ranks([Rate(1, 3), third, Rate(333_333_334, 999_999_999), Rate(0, 5)]) == (
+        Fraction(5, 2),
+        Fraction(5, 2),
+        1,
+        4,
+    )
+    assert average_ranks([]) == ()
+    assert average_ranks([Rate(3, 3)]) == (1,)
