@@ -27,7 +27,7 @@ def model_rates() -> list[dict[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def panels():
+def document():
     items = [f"item-{number:03}" for number in range(N_ITEMS)]
     rows = []
     for record in model_rates():
@@ -45,7 +45,12 @@ def panels():
                     compliant=cell < n_compliant,
                 )
             )
-    return to_document(build_audit(rows, exclude=GEMINI))["panels"]
+    return to_document(build_audit(rows, exclude=GEMINI))
+
+
+@pytest.fixture(scope="module")
+def panels(document):
+    return document["panels"]
 
 
 def points(rate: float) -> str:
@@ -166,3 +171,64 @@ def test_excluded_models_are_named_and_not_pooled(panels):
     assert panel["forms"]["POS"]["n"] == 11 * 300
     assert panel["all_models"]["forms"]["POS"]["n"] == 13 * 300
     assert panel["n_rows"] == 13 * 6 * 300
+
+
+def test_the_cross_constraint_view_is_tables_13_and_14(document):
+    # Appendix J: the six models other than Gemini that the extensions share.
+    cross = document["cross"]
+    assert cross["models"] == [
+        "Claude Haiku 4.5",
+        "Claude Sonnet 4.6",
+        "DeepSeek Chat",
+        "GPT-4.1 mini",
+        "GPT-4o mini",
+        "Mistral Small",
+    ]
+    assert cross["left_out"]["Gemini 2.5 Flash"].startswith("excluded by name in ")
+    assert cross["left_out"]["GPT-5.5"] == "no scored rows in keyword_once"
+    for name in ("keyword_once", "length_range"):
+        panel = cross["panels"][name]
+        printed = {
+            form: (points(result["compliance"]), points(result["diff"]) if "diff" in result else None)
+            for form, result in panel["forms"].items()
+        }
+        assert printed == TABLES[name, False]
+        assert all(result["n"] == 6 * 300 for result in panel["forms"].values())
+        assert panel["roles"] == {"POS": "POS", "NEG": "NEG", "AVOID": "AVOID"}
+    assert cross["panels"]["keyword_once"]["scheme"] == "item-cluster"
+    assert cross["panels"]["length_range"]["scheme"] == "model-item"
+
+
+def test_the_cross_constraint_view_keeps_to_the_shared_models(document):
+    # Over six models; the panel itself, Table 2, is over eleven.
+    panel = document["cross"]["panels"]["exact_count"]
+    rates = {
+        form: [
+            Fraction(record["compliance_pct"])
+            for record in model_rates()
+            if (record["panel"], record["form"]) == ("exact_count", form)
+            and record["model"] in document["cross"]["models"]
+        ]
+        for form in panel["forms"]
+    }
+    for form, result in panel["forms"].items():
+        assert len(rates[form]) == 6
+        # The table prints one decimal, which cells of 300 are within 0.05 of.
+        assert 100 * result["compliance"] == pytest.approx(float(sum(rates[form]) / 6), abs=0.05)
+    assert panel["roles"] == {"POS": "POS", "NEG": "NEG", "AVOID": "AVOID1"}
+
+
+def test_ranks_under_the_reference_form_are_those_of_the_model_table(panels):
+    ranks = panels["length_range"]["ranks"]
+    best = max(
+        (
+            record
+            for record in model_rates()
+            if (record["panel"], record["form"]) == ("length_range", "POS") and record["model"] not in GEMINI
+        ),
+        key=lambda record: Fraction(record["compliance_pct"]),
+    )
+    assert ranks["order"][0] == best["model"]
+    assert ranks["by_model"][best["model"]]["POS"] == 1
+    for form in ("POS", "NEG", "AVOID"):
+        assert sum(each[form] for each in ranks["by_model"].values()) == 6 * 7 / 2
