@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 from wise_pytest import __version__
 from wise_pytest.errors import RowsError
 from wise_pytest.files import write_whole
-from wise_pytest.settings import MAX_REPETITIONS
+from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -262,9 +262,10 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
         )
     models = [_model_entry(entry) for entry in record["models"]]
     bootstrap = record.get("bootstrap", {})
-    for name in bootstrap:
-        if type(bootstrap[name]) is not int or bootstrap[name] < 0:
-            raise ValueError(f"{name!r} must be an integer from 0, not {reprlib.repr(bootstrap[name])}")
+    for name, most in (("seed", MAX_SEED), ("replicates", MAX_REPLICATES)):
+        value = bootstrap.get(name, 0)
+        if type(value) is not int or not 0 <= value <= most:
+            raise ValueError(f"{name!r} must be an integer from 0 to {most}, not {reprlib.repr(value)}")
     return RunRecord(
         source=source,
         plan=plan,
