@@ -262,6 +262,8 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
         )
     models = [_model_entry(entry) for entry in record["models"]]
     bootstrap = record.get("bootstrap", {})
+    if not isinstance(bootstrap, dict):
+        raise TypeError(f"'bootstrap' must be an object, not {reprlib.repr(bootstrap)}")
     for name, most in (("seed", MAX_SEED), ("replicates", MAX_REPLICATES)):
         value = bootstrap.get(name, 0)
         if type(value) is not int or not 0 <= value <= most:

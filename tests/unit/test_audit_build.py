@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
-from wise_pytest.audit.rows import read_rows
+from wise_pytest.audit.parquet import write_parquet
+from wise_pytest.audit.rows import read_rows, read_table
+from wise_pytest.audit.table import table_of
 from wise_pytest.errors import RowsError
 from wise_pytest.panels.loader import bundled_panel
 from wise_pytest.records import Row
@@ -471,9 +473,12 @@ def test_the_digest_of_the_rows_is_in_the_document():
 def check_nulls(value, path="document"):
     """Every null has a reason beside it; nothing is NaN (``dump`` refuses it)."""
     if isinstance(value, dict):
-        if any(part is None for part in value.values()):
-            assert value.get("reason"), path
+        missing = [name for name, part in value.items() if part is None]
+        if missing:
+            assert value.get("reason") or all(value.get(f"{name}_reason") for name in missing), path
         for name, part in value.items():
+            if name.endswith("_ci") and part is None:
+                assert value.get(f"{name}_reason") or value.get("ci_reason") or value.get("reason"), path
             check_nulls(part, f"{path}.{name}")
     elif isinstance(value, list):
         for number, part in enumerate(value):
@@ -481,25 +486,269 @@ def check_nulls(value, path="document"):
             check_nulls(part, f"{path}[{number}]")
 
 
-@pytest.mark.parametrize(
-    "rows",
-    [
-        [],
-        [minimal("a", "POS", 0, 1, None)],
-        [minimal("a", "NEG", 0, 1, compliant=True)],
-        cell("a", "POS", 2, 2) + cell("b", "POS", 2, 2) + cell("a", "NEG", 0, 2) + cell("b", "NEG", 0, 2),
-        random_run(1),
-        [minimal("\ud83d", "POS", 0, 1, compliant=True, provider="é\x00", direction="\udc00")],
+def full(model: str, form: str, item: int, observed: int, **more) -> Row:
+    """A row of a word count panel with its text."""
+    text = " ".join(["Sure", *["word"] * observed][:observed])
+    return counted(model, form, item, observed, text=text, **more)
+
+
+def full_run(seed: int, *, models=("a", "b", "c"), panels=("exact_count", "length_range")) -> list[Row]:
+    chance = random.Random(seed)
+    return [
+        full(model, form, item, chance.choice((0, 2, *TARGETS)), panel=panel, provider=f"of {model}")
+        for panel in panels
+        for model in models
+        for form in ("POS", "NEG", "AVOID1")
+        for item in range(6)
+    ]
+
+
+ODD_RUNS = {
+    "nothing": [],
+    "nothing-scored": [minimal("a", "POS", 0, 1, None)],
+    "no-reference": [minimal("a", "NEG", 0, 1, compliant=True)],
+    "one-row": [full("a", "POS", 0, 5)],
+    "one-model": full_run(1, models=("a",)),
+    "one-panel": full_run(1, panels=("exact_count",)),
+    "one-item": [
+        full(model, form, 0, 5 + (form < model)) for model in "NQ" for form in ("POS", "NEG", "CNEG")
     ],
-    ids=["nothing", "nothing-scored", "no-reference", "all-tied", "random", "odd-names"],
-)
-def test_every_document_is_strict_json_with_reasons(rows):
-    found = document(rows)
+    "an-item-each": [
+        full(model, form, item, 5 + (form < "O"))
+        for item, model in enumerate("ab")
+        for form in ("POS", "NEG")
+    ],
+    "no-pos": [row for row in full_run(2) if row.form != "POS"],
+    "no-pos-of-one": [row for row in full_run(2) if row.form != "POS" or row.model != "a"],
+    "one-form": [row for row in full_run(3) if row.form == "NEG"],
+    "all-tied": [
+        row for model in "ab" for form, n in (("POS", 2), ("NEG", 0)) for row in cell(model, form, n, 2)
+    ],
+    "no-texts": [dataclasses.replace(row, text=None) for row in full_run(4)],
+    "some-texts": [
+        dataclasses.replace(row, text=None if row.form == "NEG" else row.text) for row in full_run(4)
+    ],
+    "no-counts": [
+        dataclasses.replace(row, observed=None, error=None, direction=None) for row in full_run(4)
+    ],
+    "nothing-complies": [
+        dataclasses.replace(row, compliant=False, text="") for row in full_run(5)
+    ],
+    "a-form-that-failed": [
+        dataclasses.replace(row, compliant=None, status="error") if row.form == "NEG" else row
+        for row in full_run(6)
+    ],
+    "a-model-that-failed": [
+        dataclasses.replace(row, compliant=None, status="blocked") if row.model == "b" else row
+        for row in full_run(6)
+    ],
+    "full": full_run(7),
+    "random": random_run(1),
+    "odd-names": [minimal("\ud83d", "POS", 0, 1, compliant=True, provider="é\x00", direction="\udc00")],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("options", [{}, {"replicates": 30}, {"replicates": 30, "exclude": ["a", "b", "c"]}])
+@pytest.mark.parametrize("name", ODD_RUNS)
+def test_every_document_is_strict_json_with_reasons(name, options):
+    found = document(ODD_RUNS[name], planned={("keyword_once", "planned"): 3}, **options)
     text = dump(found)
     assert text.isascii()
     assert text.endswith("}\n")
     assert json.loads(text) == found
     check_nulls(found)
+    check_intervals(found)
+
+
+def check_intervals(value, path="document"):
+    """Intervals lie in their range, the right way round, and rates in 0..1."""
+    if isinstance(value, dict):
+        for name, part in value.items():
+            if name.endswith("_ci") and isinstance(part, list) and name != "degenerate_ci":
+                assert part[0] <= part[1], f"{path}.{name}"
+                if name not in {"tau_b_ci", "max_rank_shift_ci"}:
+                    assert 0 <= part[0] <= part[1] <= 1, f"{path}.{name}"
+            elif name in {"compliance", "coverage", "empty_share", "short_share"} and part is not None:
+                assert 0 <= part <= 1, f"{path}.{name}"
+            check_intervals(part, f"{path}.{name}")
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            check_intervals(part, f"{path}[{number}]")
+
+
+def test_without_replicates_there_are_no_intervals_at_all():
+    text = dump(document(full_run(7), replicates=0))
+    assert "_ci" not in text
+    assert "ci_low" not in text
+    assert '"bootstrap"' not in text
+    assert '"tau_b"' in text
+    assert '"wilson_low"' in dump(document(ODD_RUNS["nothing-complies"], replicates=0))
+
+
+def test_intervals_are_there_or_say_why_for_every_model():
+    panel = document(full_run(7), replicates=40)["panels"]["exact_count"]
+    for each in (panel, panel["all_models"], *panel["by_model"].values()):
+        for name in ("pos_ci", "mean_ci", "worst_ci", "gap_ci"):
+            assert len(each["summary"][name]) == 2
+        assert each["summary"]["degenerate_ci"] == [
+            name for name in ("pos", "mean", "worst", "gap") if len({*each["summary"][f"{name}_ci"]}) == 1
+        ]
+    panel = document(ODD_RUNS["one-item"], replicates=40)["panels"]["exact_count"]
+    for each in panel["by_model"].values():
+        assert each["summary"]["ci_reason"] == "fewer than two items to resample"
+        assert each["summary"]["pos_ci"] is None
+        for form in each["forms"].values():
+            assert form["compliance_ci"] is None
+            assert form["compliance_ci_reason"]
+
+
+def test_intervals_of_no_width_are_labelled():
+    # All comply under POS, none under NEG: no draw of items can change that.
+    rows = cell("a", "POS", 6, 6) + cell("a", "NEG", 0, 6) + cell("a", "CNEG", 3, 6)
+    panel = document(rows, replicates=40)["panels"]["exact_count"]
+    assert panel["summary"]["worst_ci"] == [0.0, 0.0]
+    assert panel["summary"]["degenerate_ci"] == ["pos", "worst", "gap"]
+    assert panel["forms"]["NEG"]["compliance_ci"] is None
+    assert "Wilson" in panel["forms"]["NEG"]["compliance_ci_reason"]
+    assert len(panel["forms"]["CNEG"]["compliance_ci"]) == 2
+
+
+def test_the_same_rows_give_the_same_bytes_whatever_they_come_in(tmp_path):
+    rows = full_run(8)
+    expected = dump(document(rows, replicates=30))
+    assert all(f'"{name}"' in expected for name in ("examples", "cross", "surface", "ranks", "targets"))
+    shuffled = random.Random(3).sample(rows, len(rows))
+    one, two, three = (tmp_path / f"{name}.jsonl" for name in ("one", "two", "three"))
+    for path, part in ((one, shuffled[:40]), (two, shuffled[30:]), (three, shuffled[::-1])):
+        lines = (dataclasses.replace(row, run=path.name).to_json() + "\n" for row in part)
+        path.write_text("".join(lines), encoding="ascii")
+    write_parquet(table_of(shuffled[20:]), tmp_path / "four.parquet")
+    for paths in ([one, two], [three], [two, three, one], [one, tmp_path / "four.parquet"]):
+        assert dump(document(read_table(paths), replicates=30)) == expected
+        assert dump(document(read_rows(paths), replicates=30)) == expected
+
+
+class TestFloorTable:
+    """Table 12 of the paper in small: what a model in the floor regime does at each target."""
+
+    @pytest.fixture
+    def panel(self):
+        # At 5 words one of five outputs complies, the others are short; elsewhere all have two or three.
+        lengths = {5: (5, 3, 3, 2, 0), 8: (3, 3, 3, 2, 3), 10: (2, 3, 2, 3, 3), 12: (3, 3, 3, 3, 2)}
+        rows = [
+            full(
+                "floor",
+                form,
+                4 * number + place,
+                lengths[target][number],
+                status="truncated" if (target, number) == (8, 0) else "ok",
+            )
+            for form in ("POS", "NEG")
+            for place, target in enumerate(TARGETS)
+            for number in range(5)
+        ]
+        rows += [full("good", form, item, TARGETS[item % 4]) for form in ("POS", "NEG") for item in range(20)]
+        return document(rows)["panels"]["exact_count"]
+
+    def test_the_model_at_each_target(self, panel):
+        assert panel["excluded"] == {"floor": "floor regime"}
+        targets = panel["by_model"]["floor"]["targets"]
+        shown = [
+            (
+                each["target"],
+                each["n"],
+                each["compliance"],
+                each["mean_observed"],
+                each["mean_error"],
+                each["empty_share"],
+                each["truncated_share"],
+            )
+            for each in targets
+        ]
+        assert shown == [
+            (5, 10, 0.2, 2.6, -2.4, 0.2, 0.0),
+            (8, 10, 0.0, 2.8, -5.2, 0.0, 0.2),
+            (10, 10, 0.0, 2.6, -7.4, 0.0, 0.0),
+            (12, 10, 0.0, 2.8, -9.2, 0.0, 0.0),
+        ]
+        assert panel["by_model"]["floor"]["floor"]["change_words"] == pytest.approx(0.2)
+
+    def test_its_directions_over_all_forms(self, panel):
+        floor = panel["by_model"]["floor"]
+        assert floor["n_directions"] == 40
+        assert floor["directions"] == {"under": 38 / 40, "exact": 2 / 40, "over": 0.0}
+
+    def test_the_primary_models_at_each_target(self, panel):
+        assert [(each["target"], list(each["forms"])) for each in panel["targets"]] == [
+            (target, ["POS", "NEG"]) for target in TARGETS
+        ]
+        for each in panel["targets"]:
+            right = {"compliance": 1.0, "n": 5, "n_compliant": 5, "n_observed": 5, "mean_error": 0.0}
+            assert each["forms"]["NEG"] == {**right, "mean_observed": each["target"]}
+
+    def test_the_surface_of_its_outputs(self, panel):
+        # Of the five outputs at each target 2, 1, 2 and 1 are short; one of them is empty.
+        surface = panel["by_model"]["floor"]["forms"]["POS"]["surface"]
+        spread = surface.pop("count_error")
+        assert surface == {
+            "n_texts": 20,
+            "n_observed": 20,
+            "short_share": 6 / 20,
+            "empty_share": 1 / 20,
+            "opening_share": 19 / 20,
+            "openings": {"Sure": 19},
+            "truncated_share": 1 / 20,
+            "refused_share": 0.0,
+        }
+        errors = sorted(
+            length - target
+            for target, found in {
+                5: (5, 3, 3, 2, 0), 8: (3, 3, 3, 2, 3), 10: (2, 3, 2, 3, 3), 12: (3, 3, 3, 3, 2)
+            }.items()
+            for length in found
+        )  # fmt: skip
+        assert (spread["n"], spread["min"], spread["max"]) == (20, -10, 0)
+        assert spread["mean"] == sum(errors) / 20
+        # Places 4.75, 9.5 and 14.25 of 0 to 19.
+        assert spread["q1"] == errors[4] + 0.75 * (errors[5] - errors[4])
+        assert spread["median"] == (errors[9] + errors[10]) / 2
+        assert spread["q3"] == errors[14] + 0.25 * (errors[15] - errors[14])
+        # The box is from -8.25 to -5, so whiskers end within 4.875 of it: 0 lies beyond, -2 does not.
+        assert (spread["q1"], spread["q3"]) == (-8.25, -5)
+        assert (spread["whisker_low"], spread["whisker_high"]) == (-10, -2)
+
+
+def test_ranks_by_hand():
+    n_compliant = {
+        ("b", "POS"): 9, ("a", "POS"): 5, ("c", "POS"): 5,
+        ("b", "NEG"): 1, ("a", "NEG"): 8, ("c", "NEG"): 9, ("d", "NEG"): 1,
+    }  # fmt: skip
+    rows = [row for (model, form), n in n_compliant.items() for row in cell(model, form, n, 10)]
+    ranks = document(rows)["panels"]["exact_count"]["ranks"]
+    assert ranks["order"] == ["b", "a", "c", "d"]  # ties by name, unranked models last
+    assert ranks["by_model"] == {
+        "b": {"POS": 1.0, "NEG": 3.5},
+        "a": {"POS": 2.5, "NEG": 2.0},
+        "c": {"POS": 2.5, "NEG": 1.0},
+        "d": {"NEG": 3.5},
+    }
+
+
+def test_a_declared_panel_says_what_it_asks():
+    panels = document([*cell("a", "POS", 1, 2), *cell("a", "POS", 1, 2, panel="own")])["panels"]
+    declared = bundled_panel("exact_count")
+    assert (panels["exact_count"]["title"], panels["exact_count"]["question"]) == (
+        declared.title,
+        declared.question,
+    )
+    assert "title" not in panels["own"]
+
+
+def test_openings_of_one_s_own_are_counted():
+    found = document(full_run(9), openings=["word", "Sure word"])
+    assert found["run"]["openings"] == ["word", "Sure word"]
+    surface = found["panels"]["exact_count"]["forms"]["POS"]["surface"]
+    assert set(surface["openings"]) == {"Sure word"}  # one that stands in the middle is none
 
 
 def test_what_strict_json_lacks_is_refused():

@@ -1,4 +1,4 @@
-"""``wise audit`` of runs: it audits as they did, unless it is told otherwise, and not what does not belong together."""
+"""``wise audit`` of runs: as they were audited, unless told otherwise, and only what belongs together."""
 
 from __future__ import annotations
 
@@ -99,27 +99,17 @@ def test_what_no_manifest_says_is_the_default(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("name", "one", "other", "told"),
+    ("name", "settings", "told"),
     [
-        (
-            "seed",
-            {"bootstrap": {"seed": 1, "replicates": 30}},
-            {"bootstrap": {"seed": 2, "replicates": 30}},
-            "12",
-        ),
-        (
-            "replicates",
-            {"bootstrap": {"seed": 1, "replicates": 30}},
-            {"bootstrap": {"seed": 1, "replicates": 0}},
-            ("30", "0"),
-        ),
-        ("openings", {"openings": ["Well"]}, {"openings": None}, ("'Well'", "None")),
-        ("openings", {"openings": ["Well"]}, {"openings": ["Here is"]}, ("'Well'", "'Here is'")),
+        ("seed", [{"bootstrap": {"seed": seed, "replicates": 30}} for seed in (1, 2)], ("1", "2")),
+        ("replicates", [{"bootstrap": {"seed": 1, "replicates": n}} for n in (30, 0)], ("30", "0")),
+        ("openings", [{"openings": ["Well"]}, {"openings": None}], ("'Well'", "None")),
+        ("openings", [{"openings": ["Well"]}, {"openings": ["Here is"]}], ("'Well'", "'Here is'")),
     ],
 )
-def test_runs_that_were_audited_differently_are_named(tmp_path, capsys, name, one, other, told):
-    first = run_folder(tmp_path / "a", "m", **one)
-    second = run_folder(tmp_path / "b", "n", **other)
+def test_runs_that_were_audited_differently_are_named(tmp_path, capsys, name, settings, told):
+    first = run_folder(tmp_path / "a", "m", **settings[0])
+    second = run_folder(tmp_path / "b", "n", **settings[1])
     assert main(["audit", first, second]) == 2
     said = capsys.readouterr().err
     assert f"different {name}" in said
@@ -158,13 +148,9 @@ def test_runs_of_different_versions_of_a_panel_are_not_merged(tmp_path, capsys):
     second = run_folder(tmp_path / "b", "n", digest="e" * 64)
     assert main(["audit", first, second]) == 2
     assert (
-        capsys.readouterr()
-        .err.strip()
-        .endswith(
-            f"{first}/manifest.json and {second}/manifest.json are of runs with different versions of the panel "
-            "exact_count: its items, forms or verifier differ; audit these runs apart"
-        )
-    )
+        f"{first}/manifest.json and {second}/manifest.json are of runs with different versions of "
+        "the panel exact_count: its items, forms or verifier differ; audit these runs apart"
+    ) in capsys.readouterr().err
     assert main(["audit", second]) == 0
     third = run_folder(tmp_path / "c", "o", digest=None)  # nobody knows
     assert main(["audit", first, third]) == 0
@@ -211,9 +197,9 @@ def test_one_manifest_with_two_versions_of_a_panel_is_refused(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("changed", "said"),
     [
-        ({"bootstrap": {"seed": -1, "replicates": 5}}, "'seed' must be an integer from 0, not -1"),
-        ({"bootstrap": {"seed": 1, "replicates": 0.5}}, "'replicates' must be an integer from 0, not 0.5"),
-        ({"bootstrap": {"seed": True, "replicates": 5}}, "'seed' must be an integer from 0, not True"),
+        ({"bootstrap": {"seed": -1, "replicates": 5}}, "'seed' must be an integer from 0 to "),
+        ({"bootstrap": {"seed": 1, "replicates": 0.5}}, "'replicates' must be an integer from 0 to "),
+        ({"bootstrap": {"seed": True, "replicates": 5}}, "'seed' must be an integer from 0 to "),
         ({"bootstrap": 5}, "is no manifest that this version reads"),
         ({"openings": "Well"}, "'openings' must be a list of texts"),
         ({"openings": [None]}, "'openings' must be a list of texts"),

@@ -203,3 +203,36 @@ def outcome(read: Callable[[], list[Row]]) -> tuple[str | None, list[Row]]:
         return None, read()
     except RowsError as error:
         return str(error), []
+
+
+FIELD_NAMES = ["a", "b", "usage", "c\\", 'd"', 'e":', "f :", "g\\\\", '"', '\\"', "x:", "\u00e9"]
+FIELD_VALUES = [1, '":', '\\":', 'a" :', "\\", "\\\\", {}, [], None]
+BLANKS = ["", "", "", " ", "\t", "  ", "\r"]
+
+
+def some_json(chance: random.Random, depth: int) -> str:
+    """An object whose names repeat, hold quotation marks and backslashes, and stand before blanks."""
+    members = []
+    for _ in range(chance.randint(0, 4)):
+        deep = depth and chance.random() < 0.4
+        value = some_json(chance, depth - 1) if deep else json.dumps(chance.choice(FIELD_VALUES))
+        name = json.dumps(chance.choice(FIELD_NAMES), ensure_ascii=chance.random() < 0.5)
+        members.append(f"{name}{chance.choice(BLANKS)}:{chance.choice(BLANKS)}{value}")
+    return "{" + ",".join(members) + "}"
+
+
+def twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("twice")
+    return dict(pairs)
+
+
+def test_no_field_appears_twice_unseen():
+    chance = random.Random(7)
+    n_sure = 0
+    for _ in range(20_000):
+        text = some_json(chance, 2)
+        if reading._names_each_field_once(text.encode(), json.loads(text)):
+            n_sure += 1
+            json.loads(text, object_pairs_hook=twice)
+    assert n_sure > 3000  # or the test would show nothing

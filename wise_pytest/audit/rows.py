@@ -248,15 +248,20 @@ _DECODE_WATCHFULLY = json.JSONDecoder(object_pairs_hook=_object, parse_constant=
 def _names_each_field_once(line: bytes, record: Any) -> bool:
     """Whether it is certain that no field appears twice.
 
-    A quotation mark with a colon behind it ends a name, unless a backslash
-    stands before it. Where there are as many of these as the objects have
-    members, no member has replaced another.
+    In a string a quotation mark has a backslash before it. So one with a colon
+    behind it and none before it ends a name, and every name ends like this,
+    unless white space stands before its colon or it ends in a backslash itself.
+    Where there are as many of these as the objects have members, no member has
+    replaced another.
     """
-    if not isinstance(record, dict):
+    if not isinstance(record, dict) or any(mark in line for mark in _UNUSUAL):
         return False
     usage = record.get("usage")
     n_members = len(record) + (len(usage) if isinstance(usage, dict) else 0)
     return line.count(b'":') - line.count(b'\\":') == n_members
+
+
+_UNUSUAL = (b" :", b"\t:", b"\r:", b'\\\\":')
 
 
 def _hint(line: bytes) -> str:

@@ -100,26 +100,14 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
         return SummaryIntervals.unavailable(reason or "no form has a scored row")
     kept = draws.rates[complete][:, places]
     names = [form for form, rate in rates.items() if rate.n]
-<<<<<<< HEAD
-    worst, best = kept.min(axis=1), kept.max(axis=1)
-    first = kept[:, names.index(reference)] if reference in names else worst
-    of_reference, of_mean, of_worst, of_gap = percentile_intervals(
-        np.stack([first, np.ascontiguousarray(kept).mean(axis=1), worst, best - worst], axis=1)
-    )
-    return SummaryIntervals(
-        reference=of_reference if reference in names else None,
-        mean=of_mean,
-        worst=of_worst,
-        gap=of_gap if len(names) >= MIN_FORMS_FOR_GAP else None,
-        reason=None,
-=======
     worst = kept.min(axis=1)
     measures = {"mean": np.ascontiguousarray(kept).mean(axis=1), "worst": worst}
     if reference in names:
         measures["reference"] = kept[:, names.index(reference)]
     if len(names) >= MIN_FORMS_FOR_GAP:
         measures["gap"] = kept.max(axis=1) - worst
-    intervals = {name: percentile_interval(values) for name, values in measures.items()}
+    found = percentile_intervals(np.stack(list(measures.values()), axis=1))
+    intervals = dict(zip(measures, found, strict=True))
     return SummaryIntervals(
         reference=intervals.get("reference"),
         mean=intervals["mean"],
@@ -128,7 +116,6 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
         degenerate=tuple(
             name for name in MEASURES if name in measures and (measures[name] == measures[name][0]).all()
         ),
->>>>>>> c95af0f (Rows of different versions of a panel are refused; Parquet with unsigned dictionaries, bytes that are no UTF-8 and deep JSON; the first faulty line is the one that is named)
     )
 
 
