@@ -1,7 +1,13 @@
 """A real HTTP server on 127.0.0.1 that stands in for a provider in tests.
 
-It speaks the OpenAI-compatible protocol on ``/v1/chat/completions`` and
-``/v1/models``, and misbehaves on demand::
+It speaks three protocols, each at the path where its provider has it, and
+misbehaves on demand in any of them:
+
+- OpenAI-compatible, on ``/v1/chat/completions`` (and ``/v1/models``);
+- Anthropic messages, on ``/v1/messages``;
+- Google generateContent, on ``/v1beta/models/NAME:generateContent``.
+
+::
 
     with LoopbackServer() as server:                         # deterministic answers
         ask(server.base_url)
@@ -12,6 +18,8 @@ It speaks the OpenAI-compatible protocol on ``/v1/chat/completions`` and
     def script(request, n):                                  # n: earlier requests with this prompt
         return Answer(cut=10) if n == 0 else None            # None: the default answer
     with LoopbackServer(script) as server: ...
+
+    with LoopbackServer(["Fine."]) as server: ...            # a text, in whichever protocol is asked
 
 The default answer to a prompt is a text derived from it that begins with A the
 first time, with B the second time, and so on: two repetitions never get the
@@ -35,10 +43,20 @@ from collections import Counter
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+
+ENDINGS = {
+    "openai": "/chat/completions",
+    "anthropic": "/messages",
+    "google": ":generateContent",
+}
+"""How the path of a request ends, by protocol."""
+VERSIONS = {"openai": "/v1", "anthropic": "/v1", "google": "/v1beta"}
+"""The version path of each protocol's base URL."""
 
 
 @dataclass(frozen=True)
@@ -60,13 +78,43 @@ class Received:
             return None
 
     @property
+    def protocol(self) -> str | None:
+        """Which protocol's path was asked, ``None`` for any other path."""
+        path = urlsplit(self.path).path
+        for protocol, ending in ENDINGS.items():
+            if path.endswith(ending):
+                return protocol
+        return None
+
+    @property
     def prompt(self) -> str | None:
-        """The content of the last message of a chat request."""
+        """The content of the last message of a chat request, in any protocol."""
         try:
-            content = self.json["messages"][-1]["content"]
+            if self.protocol == "google":
+                content = self.json["contents"][-1]["parts"][-1]["text"]
+            else:
+                content = self.json["messages"][-1]["content"]
         except (TypeError, KeyError, IndexError):
             return None
         return content if isinstance(content, str) else None
+
+    @property
+    def model(self) -> str:
+        """The model that is asked for, in any protocol."""
+        if self.protocol == "google":
+            name = urlsplit(self.path).path.rpartition("/")[2].removesuffix(ENDINGS["google"])
+            return unquote(name)
+        return str((self.json or {}).get("model", "loopback"))
+
+    @property
+    def key(self) -> str | None:
+        """The key that came in the protocol's own header."""
+        header = {"anthropic": "x-api-key", "google": "x-goog-api-key"}.get(str(self.protocol))
+        if header is not None:
+            return self.headers.get(header)
+        return (
+            self.headers["authorization"].removeprefix("Bearer ") if "authorization" in self.headers else None
+        )
 
 
 @dataclass(frozen=True)
@@ -91,8 +139,8 @@ class Answer:
     """Pause after every single byte of the head."""
 
 
-Reply: TypeAlias = "Answer | dict[str, Any] | None"
-"""A dict is a JSON body with status 200; ``None`` is the default answer."""
+Reply: TypeAlias = "Answer | dict[str, Any] | str | None"
+"""A dict is a JSON body with status 200, a text is said in the protocol asked; ``None`` is the default."""
 Script: TypeAlias = "Callable[[Received, int], Reply] | Iterable[Reply]"
 """A function of the request and the number of earlier requests with its prompt, or replies to use in turn."""
 
@@ -114,6 +162,50 @@ def completion(text: str | None, finish_reason: str | None = "stop", **extra: An
         "usage": {"prompt_tokens": 9, "completion_tokens": len((text or "").split())},
         **extra,
     }
+
+
+def message(text: str, stop_reason: str | None = "end_turn", **extra: Any) -> dict[str, Any]:
+    """The body of a reply of Anthropic's; ``extra`` adds or replaces top-level fields."""
+    return {
+        "id": "msg_loopback",
+        "type": "message",
+        "role": "assistant",
+        "model": "loopback",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": stop_reason,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 9, "output_tokens": len(text.split())},
+        **extra,
+    }
+
+
+def candidate(text: str, finish_reason: str | None = "STOP", **extra: Any) -> dict[str, Any]:
+    """The body of a reply of Google's; ``extra`` adds or replaces top-level fields."""
+    return {
+        "candidates": [
+            {
+                "content": {"parts": [{"text": text}], "role": "model"},
+                "finishReason": finish_reason,
+                "index": 0,
+            }
+        ],
+        "usageMetadata": {"promptTokenCount": 9, "candidatesTokenCount": len(text.split())},
+        "modelVersion": "loopback",
+        "responseId": "response-loopback",
+        **extra,
+    }
+
+
+def saying(request: Received, text: str) -> dict[str, Any]:
+    """A good reply with this text and the model asked for, in the protocol of the request."""
+    n_in, n_out = len((request.prompt or "").split()), len(text.split())
+    if request.protocol == "anthropic":
+        return message(text, model=request.model, usage={"input_tokens": n_in, "output_tokens": n_out})
+    if request.protocol == "google":
+        usage = {"promptTokenCount": n_in, "candidatesTokenCount": n_out}
+        return candidate(text, modelVersion=request.model, usageMetadata=usage)
+    usage = {"prompt_tokens": n_in, "completion_tokens": n_out}
+    return completion(text, model=request.model, usage=usage)
 
 
 def error(message: str, **fields: Any) -> dict[str, Any]:
@@ -186,6 +278,10 @@ class LoopbackServer:
         """What to give as ``--model NAME=BASE_URL``."""
         return f"http://127.0.0.1:{self.port}/v1"
 
+    def url(self, protocol: str) -> str:
+        """The base URL of one of the three protocols."""
+        return f"http://127.0.0.1:{self.port}{VERSIONS[protocol]}"
+
     @property
     def n_requests(self) -> int:
         """How many chat requests have arrived."""
@@ -229,7 +325,7 @@ class LoopbackServer:
             )
         with self._lock:
             self.requests.append(request)
-            if not path.endswith("/chat/completions"):
+            if request.protocol is None:
                 return Answer(error(f"no such path: {path}"), status=404)
             prompt = request.prompt
             n = self._counts[prompt]
@@ -241,9 +337,9 @@ class LoopbackServer:
             with self._lock:
                 text = default_text(prompt or "", self._n_defaults[prompt])
                 self._n_defaults[prompt] += 1
-            model = (request.json or {}).get("model", "loopback")
-            usage = {"prompt_tokens": len((prompt or "").split()), "completion_tokens": len(text.split())}
-            return Answer(completion(text, model=model, usage=usage), delay_s=self.delay_s)
+            return Answer(saying(request, text), delay_s=self.delay_s)
+        if isinstance(scripted, str):
+            scripted = saying(request, scripted)
         return scripted if isinstance(scripted, Answer) else Answer(scripted)
 
     def pause(self, seconds: float) -> None:

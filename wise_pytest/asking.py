@@ -154,7 +154,7 @@ class CellRun:
         reply = protocol.read_reply(response.status, response.headers, response.body)
         recorded_at, attempts, latency_s = self._circumstances(response)
         flags = reply.flags
-        if reply.served_model is not None and reply.served_model != self._endpoint.api_model:
+        if reply.served_model is not None and not self._endpoint.is_served_by(reply.served_model):
             flags = (*flags, "served_model_differs")
         if response.sent and self._persister is not None and reply.status != "error":
             self._stage(recorded_at, attempts, latency_s)

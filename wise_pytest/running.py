@@ -180,7 +180,10 @@ class RunningHooks:
                         f"{item.nodeid}: a panel's test is a function, or a method of a plain class; "
                         "pytest runs this one without its cells"
                     )
-            self._session.note_selected(cell for cell in map(_cell_of, session.items) if cell is not None)
+            self._session.note_selected(
+                (cell for cell in map(_cell_of, session.items) if cell is not None),
+                live=not session.config.option.collectonly,
+            )
         except ConfigError as error:
             self._refuse(session.items, str(error))
         if self._collector is not None:

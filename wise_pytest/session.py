@@ -19,12 +19,13 @@ from wise_pytest.records import error_row
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Mapping
 
     from wise_pytest.asking import CellRun
     from wise_pytest.cassettes.store import CassetteStore
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.endpoints.model import Endpoint
+    from wise_pytest.endpoints.secret import Secret
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Cell, CellKey, Generation, Row
     from wise_pytest.settings import Settings
@@ -70,7 +71,7 @@ class Session:
             selected.endpoint.name: selected.endpoint for selected in settings.models
         }
         self._panels: dict[str, Panel] = {}
-        self._keys: dict[str, str | None] = {}
+        self._keys: dict[str, Secret | None] = {}
         self._store: CassetteStore | None = None
         self._client: Client | None = None
 
@@ -119,8 +120,6 @@ class Session:
         ------
         PanelError
             If the panel, or an item that was asked for, does not exist.
-        ModelError
-            If a model would have to be called and its key is missing.
         """
         panel = self.panel(panel_id)
         settings = self.settings
@@ -153,7 +152,6 @@ class Session:
                     repetitions=settings.repetitions,
                 )
             )
-            self._need_key(endpoint, panel_id, cells)
             if cells:
                 self.plan.planned[panel_id, name] = len(cells)
                 self.plan.panels[panel_id] = PlannedPanel(
@@ -165,14 +163,22 @@ class Session:
                 planned.append((name, cells))
         return planned
 
-    def note_selected(self, cells: Iterator[Cell]) -> None:
+    def note_selected(self, cells: Iterable[Cell], *, live: bool) -> None:
         """Count what is left to run, and refuse a cell that two tests share.
+
+        Parameters
+        ----------
+        live
+            Whether these cells will run; a session that only collects calls nobody.
 
         Raises
         ------
         OptionError
             If two tests would ask the same model for the same cell.
+        ModelError
+            If a model would have to be called and its key is missing.
         """
+        cells = list(cells)
         seen: set[CellKey] = set()
         self.plan.selected.clear()
         for cell in cells:
@@ -184,6 +190,8 @@ class Session:
             seen.add(cell.key)
             pair = (cell.panel, cell.model)
             self.plan.selected[pair] = self.plan.selected.get(pair, 0) + 1
+        if live:
+            self._need_keys(cells)
 
     def persister(self, cell: Cell) -> CellPersister | None:
         """What VCR.py loads this cell from and saves it to; ``None`` with ``--disable-recording``."""
@@ -245,26 +253,51 @@ class Session:
             self._client = Client(needs_cassette=not self.settings.disable_recording)
         return self._client
 
-    def _key(self, endpoint: Endpoint) -> str | None:
-        """The endpoint's key; a session that only replays never looks for one."""
+    def _key(self, endpoint: Endpoint) -> Secret | None:
+        """The endpoint's key, ``None`` if it cannot be used; a session that only replays looks for none."""
         if self.settings.replays_only or not endpoint.key_env:
             return None
         if endpoint.name not in self._keys:
             from wise_pytest.endpoints.registry import find_key
 
-            self._keys[endpoint.name] = find_key(endpoint, os.environ)
+            try:
+                self._keys[endpoint.name] = find_key(endpoint, os.environ)
+            except ModelError:
+                self._keys[endpoint.name] = None  # what is wrong with it is said before a call would need it
         return self._keys[endpoint.name]
 
-    def _need_key(self, endpoint: Endpoint, panel_id: str, cells: Sequence[Cell]) -> None:
+    def _need_keys(self, cells: Iterable[Cell]) -> None:
         """Refuse to start a run that would fail at its first live call for want of a key."""
-        settings = self.settings
-        if settings.replays_only or not endpoint.key_env or self._key(endpoint) is not None:
+        if self.settings.replays_only:
             return
-        if settings.record_mode in {"once", "new_episodes"} and not settings.disable_recording:
-            recorded = set(self.store.pack(panel_id, endpoint.name).keys())
-            if all((cell.item, cell.form, cell.repetition) in recorded for cell in cells):
-                return
-        raise ModelError(f"{endpoint.name}: needs a key in the environment variable {endpoint.key_env[0]}")
+        from wise_pytest.endpoints.registry import require_key
+
+        wanting = {
+            name for name, endpoint in self._endpoints.items() if endpoint.key_env and not self._key(endpoint)
+        }
+        for cell in cells:
+            if cell.model in wanting and self._would_call(cell):
+                require_key(self._endpoints[cell.model], os.environ)
+
+    def _would_call(self, cell: Cell) -> bool:
+        """Whether this cell cannot be answered by a recording."""
+        settings = self.settings
+        if settings.disable_recording or settings.record_mode not in {"once", "new_episodes"}:
+            return True
+        recording = self.store.pack(cell.panel, cell.model).get((cell.item, cell.form, cell.repetition))
+        if recording is None:
+            return True
+        if settings.record_mode == "once":
+            return False
+        from wise_pytest.cassettes.stale import explain_difference
+        from wise_pytest.endpoints.protocols import PROTOCOLS
+
+        endpoint = self._endpoints[cell.model]
+        protocol = PROTOCOLS[endpoint.protocol]
+        request = protocol.build_request(cell.prompt, endpoint, self.panel(cell.panel).decoding, None)
+        return bool(
+            explain_difference(recording.exchange, method=request.method, url=request.url, body=request.body)
+        )
 
     def _recording_session(self, endpoint: Endpoint, panel: Panel) -> Mapping[str, Any]:
         """How recordings of this run are made; kept once in the header of each pack."""

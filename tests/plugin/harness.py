@@ -31,7 +31,9 @@ ANSI = re.compile(r"\x1b\[[0-9;]*m")
 UNRELATED_PLUGINS = ("hypothesispytest", "anyio")
 """Installed beside us for other tests; loading them costs more than a whole replay."""
 FOREIGN_VARIABLES = re.compile(
-    r"PYTEST_|GITHUB_|OPENAI_|CI$|COLUMNS$|FORCE_COLOR$|PYTHONDONTWRITEBYTECODE$|.*_proxy$", re.IGNORECASE
+    r"PYTEST_|GITHUB_|CI$|COLUMNS$|FORCE_COLOR$|PYTHONDONTWRITEBYTECODE$|.*_proxy$"
+    r"|(OPENAI|ANTHROPIC|GOOGLE|GEMINI|DEEPSEEK|MISTRAL|HF|MOONSHOT)_",
+    re.IGNORECASE,
 )
 """What the surroundings of this run may have set, and a user's project must not notice."""
 
@@ -122,14 +124,16 @@ class Project:
         path.write_text(text, encoding="utf-8")
         return path
 
-    def run(self, *arguments: str, crashes: bool = False, may_break: bool = False) -> Finished:
+    def run(
+        self, *arguments: str, crashes: bool = False, may_break: bool = False, timeout_s: float = 120.0
+    ) -> Finished:
         """Run pytest in a process of its own.
 
         It may only show a traceback if the user's own code ``crashes``, and an
         internal error only if pytest itself ``may_break``.
         """
         before = self.run_folders()
-        result = self._pytester.runpytest_subprocess(*self._plugins(), *arguments, timeout=120)
+        result = self._pytester.runpytest_subprocess(*self._plugins(), *arguments, timeout=timeout_s)
         text = ANSI.sub("", result.stdout.str() + "\n" + result.stderr.str())
         assert may_break or "INTERNALERROR" not in text, text
         assert crashes or "Traceback" not in text, text

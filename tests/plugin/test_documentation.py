@@ -491,8 +491,16 @@ def test_the_changelog_begins_with_the_version_of_the_package():
 def test_the_models_are_those_of_the_registry():
     entry = next(line for line in README.splitlines() if line.startswith("An entry needs"))
     assert {name for name in code(entry) if name in _USER_FIELDS} == set(_USER_FIELDS)
-    known = next(line for line in README.splitlines() if line.startswith("Known by name are"))
-    assert code(known) == [name for name in REGISTRY if name not in BUNDLED]
+    described = [
+        (provider, name, *code(protocol), tuple(code(key)))
+        for provider, names, protocol, key in table(README, "Provider", "Models")
+        for name in code(names)
+    ]
+    assert described == [
+        (endpoint.provider, name, endpoint.protocol, endpoint.key_env)
+        for name, endpoint in REGISTRY.items()
+        if name not in BUNDLED
+    ]
     assert [[name] for name in BUNDLED] == [
         code(row[0]) for row in table((ROOT / "cassettes/README.md").read_text("utf-8"), "Model", "File")
     ]

@@ -10,9 +10,10 @@ import pytest
 
 from wise_pytest.endpoints.model import Endpoint, Price
 from wise_pytest.endpoints.protocols import PROTOCOLS
-from wise_pytest.endpoints.registry import find_key, load_registry, resolve_models
+from wise_pytest.endpoints.registry import find_key, load_registry, require_key, resolve_models
 from wise_pytest.endpoints.urls import is_loopback, is_private
 from wise_pytest.errors import ModelError
+from wise_pytest.panels.model import Decoding
 
 BUNDLED = ["smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct"]
 
@@ -77,6 +78,42 @@ def test_an_environment_variable_replaces_the_address_of_its_models_only():
     assert registry["gpt-4o-mini"].key_env == ("OPENAI_API_KEY",)
     assert registry["smollm2-135m-instruct"] == load_registry()["smollm2-135m-instruct"]
     assert load_registry(environ={"OPENAI_BASE_URL": ""}) == load_registry()
+
+
+@pytest.mark.parametrize(
+    ("variable", "url", "name", "expected"),
+    [
+        ("ANTHROPIC_BASE_URL", "https://gate.example", "claude-haiku-4-5", "https://gate.example/v1"),
+        ("ANTHROPIC_BASE_URL", "https://gate.example/v1/", "claude-haiku-4-5", "https://gate.example/v1"),
+        ("ANTHROPIC_BASE_URL", "https://g.example/a/", "claude-haiku-4-5", "https://g.example/a/v1"),
+        ("GOOGLE_GEMINI_BASE_URL", "http://h:1", "gemini-2.5-flash", "http://h:1/v1beta"),
+        ("GOOGLE_GEMINI_BASE_URL", "http://h:1/v1alpha", "gemini-2.5-flash", "http://h:1/v1alpha"),
+    ],
+)
+def test_a_providers_own_variable_may_leave_the_version_out(
+    variable: str, url: str, name: str, expected: str
+):
+    assert load_registry(environ={variable: url})[name].base_url == expected
+
+
+@pytest.mark.parametrize(
+    "url", ["https://g.example/v1/messages", "https://g.example?key=hunter2", "g.example"]
+)
+def test_a_providers_own_variable_must_still_hold_a_base_url(url: str):
+    with pytest.raises(ModelError, match="environment variable ANTHROPIC_BASE_URL") as caught:
+        load_registry(environ={"ANTHROPIC_BASE_URL": url})
+    assert "hunter2" not in str(caught.value)
+
+
+def test_an_entry_of_another_protocol_has_its_fields():
+    table = user(
+        "[a]\nprotocol='anthropic'\nbase_url='http://h/v1'\n[g]\nprotocol='google'\nbase_url='http://h/v1beta'"
+    )
+    registry = load_registry(table)
+    assert (registry["a"].cap_field, registry["g"].cap_field) == ("max_tokens", "maxOutputTokens")
+    changed = load_registry(user("[gpt-4o-mini]\nprotocol = 'anthropic'"))["gpt-4o-mini"]
+    assert (changed.protocol, changed.cap_field) == ("anthropic", "max_tokens")
+    assert changed.key_env == ("OPENAI_API_KEY",)
 
 
 def test_the_users_table_goes_before_the_environment():
@@ -161,9 +198,30 @@ def test_a_bundled_model_at_another_address_has_no_bundled_recordings():
         ("[m]\nprovider = 'x'", "model 'm': 'base_url' is missing"),
         ("[m]\nbase_ulr = 'x'", "model 'm': unknown field 'base_ulr' (known: provider, "),
         ("[m]\nbundled = true", "unknown field 'bundled'"),
-        ("[m]\nprotocol = 'opanai'", "'protocol' must be one of openai, not 'opanai'"),
-        ("[m]\nprotocol = ['openai']", "'protocol' must be one of openai, not ['openai']"),
+        ("[m]\nprotocol = 'opanai'", "'protocol' must be one of openai, anthropic, google, not 'opanai'"),
+        ("[m]\nprotocol = ['openai']", "'protocol' must be one of openai, anthropic, google, not ['openai']"),
         ("[m]\ncap_field = 'tokens'", "'cap_field' must be one of max_tokens, max_completion_tokens"),
+        (
+            "[m]\nprotocol = 'google'\ncap_field = 'max_tokens'",
+            "'cap_field' must be one of maxOutputTokens with the protocol google, not 'max_tokens'",
+        ),
+        (
+            "[m]\nprotocol = 'anthropic'\ncap_field = 'max_completion_tokens'",
+            "must be one of max_tokens with",
+        ),
+        ("[claude-haiku-4-5]\nextra = { system = 'x' }", "'extra' must not set system"),
+        (
+            "['gemini-2.5-flash'.extra.generationConfig]\ntemperature = 1\nmaxOutputTokens = 5",
+            "'extra' must not set generationConfig.maxOutputTokens, generationConfig.temperature",
+        ),
+        (
+            "['gemini-2.5-flash']\nextra = { generationConfig = 5 }",
+            "'extra', 'generationConfig' must be a table",
+        ),
+        ("[m]\nprotocol = 'anthropic'\nbase_url = 'http://h'", "did you mean http://h/v1?"),
+        ("[m]\nprotocol = 'google'\nbase_url = 'http://h'", "did you mean http://h/v1beta?"),
+        ("[m]\nbase_url = 'localhost:8000/v1'", "does not begin with http:// or https://"),
+        ("[m]\nextra = { random_seed = 1 }", "'extra' must not set random_seed"),
         ("[m]\ntemperature = 0.2", "'temperature' must be true or false, not 0.2"),
         ("[m]\nlocal = 1", "'local' must be true or false, not 1"),
         ("[m]\napi_model = ''", "'api_model' must be a text of one line"),
@@ -238,6 +296,9 @@ def test_a_key_written_where_its_variable_belongs_is_not_repeated(field: str):
         ("http://h:1234/", "did you mean http://h:1234/v1?"),
         ("http://h/v1/chat/completions", "did you mean http://h/v1?"),
         ("http://h/v1/chat/completions/", "did you mean http://h/v1?"),
+        ("http://h/v1/messages", "must end before /messages; did you mean http://h/v1?"),
+        ("http://h/v1/models", "did you mean http://h/v1?"),
+        ("http://h/v1beta/models/m:generateContent", "did you mean http://h/v1beta?"),
         ("http://hé/v1", "encoded form"),
         ("http://h/v 1", "encoded form"),
         ("http://h/v1\n", "encoded form"),
@@ -254,7 +315,15 @@ def test_a_bad_address_is_refused_on_the_command_line(url: str, says: str):
 
 
 @pytest.mark.parametrize(
-    "url", ["http://h/v1", "https://h.example/api/v3", "http://[::1]:8000/v1", "HTTP://H/v1"]
+    "url",
+    [
+        "http://h/v1",
+        "https://h.example/api/v3",
+        "http://[::1]:8000/v1",
+        "HTTP://H/v1",
+        "https://api.deepseek.com",  # it has no version in its path
+        "http://h/models/v1",
+    ],
 )
 def test_good_addresses(url: str):
     (selected,) = resolve_models([f"m={url}"], load_registry())
@@ -275,6 +344,21 @@ def test_order_is_that_of_the_patterns_and_duplicates_are_dropped():
     assert chosen("gpt-5.5", "gpt-*") == [("gpt-5.5", True), ("gpt-4.1-mini", False), ("gpt-4o-mini", False)]
     assert chosen("gpt-4*", "gpt-4o-mini", "gpt-4o-mini") == [("gpt-4.1-mini", False), ("gpt-4o-mini", True)]
     assert chosen() == []
+
+
+@pytest.mark.parametrize(
+    ("identifier", "name"),
+    [
+        ("gpt-5.5-2026-04-23", "gpt-5.5"),
+        ("Qwen/Qwen3.6-35B-A3B", "qwen3.6-35b-a3b"),
+        ("Qwen/Qwen3.6-35B-A3B:deepinfra", "qwen3.6-35b-a3b"),
+    ],
+)
+def test_the_identifier_of_one_model_is_as_good_as_its_name(identifier: str, name: str):
+    assert chosen(identifier) == [(name, True)]
+    twice = user(f"['other']\nbase_url = 'http://h.example/v1'\napi_model = '{identifier}'")
+    with pytest.raises(ModelError, match="unknown model"):
+        chosen(identifier, registry=load_registry(twice))
 
 
 def test_globs_know_upper_and_lower_case():
@@ -374,3 +458,25 @@ def test_a_key_that_no_header_can_carry_is_refused_unseen(key: str):
         find_key(load_registry()["gpt-4o-mini"], {"OPENAI_API_KEY": key})
     assert "OPENAI_API_KEY" in str(caught.value)
     assert "hidd" not in str(caught.value)
+
+
+def test_a_key_that_is_needed_and_not_there_is_named():
+    gemini = load_registry()["gemini-2.5-flash"]
+    with pytest.raises(
+        ModelError,
+        match=r"^gemini-2\.5-flash: needs a key in the environment variable GOOGLE_API_KEY or GEMINI",
+    ):
+        require_key(gemini, {"OPENAI_API_KEY": "x"})
+    assert require_key(gemini, {"GEMINI_API_KEY": "two"}) == "two"
+    assert require_key(gemini, {"GEMINI_API_KEY": "two", "GOOGLE_API_KEY": "one"}) == "one"
+    assert require_key(load_registry()["smollm2-135m-instruct"], {}) is None
+
+
+def test_a_key_does_not_show_itself():
+    key = require_key(load_registry()["gpt-4o-mini"], {"OPENAI_API_KEY": "sk-canary"})
+    assert f"{key}" == "sk-canary"
+    for name in ("gpt-4o-mini", "claude-haiku-4-5", "gemini-2.5-flash"):
+        endpoint = load_registry()[name]
+        request = PROTOCOLS[endpoint.protocol].build_request("x", endpoint, Decoding(9, 0.2), key)
+        assert "canary" not in repr((key, [key], {"a": key}, request, request.headers, dict(request.headers)))
+        assert "sk-canary" in "".join(request.headers.values())

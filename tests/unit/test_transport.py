@@ -22,7 +22,7 @@ from wise_pytest.cassettes.vcr import PATCHERS, RecordedFront
 from wise_pytest.endpoints.model import HttpRequest
 from wise_pytest.errors import TransportError
 from wise_pytest.transport import front
-from wise_pytest.transport.classify import is_retryable, retry_after_s
+from wise_pytest.transport.classify import delay_s, duration_s, is_retryable, retry_after_s
 from wise_pytest.transport.client import Client
 from wise_pytest.transport.policy import Policy
 from wise_pytest.transport.scrub import scrub
@@ -142,6 +142,75 @@ def test_an_exhausted_quota_is_not_asked_again(patience: Patience):
     body = error("pay", code="insufficient_quota")
     with LoopbackServer([Answer(body, status=429)]) as server:
         assert (patience.send(server).status, server.n_requests) == (429, 1)
+
+
+QUOTA = {
+    "error": {
+        "code": 429,
+        "status": "RESOURCE_EXHAUSTED",
+        "message": "You exceeded your current quota. " + "More about it. " * 40 + "\nPlease retry in 7.25s.",
+        "details": [
+            {
+                "@type": "type.googleapis.com/google.rpc.QuotaFailure",
+                "violations": [{"quotaId": "PerMinute"}],
+            },
+            {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "7s"},
+        ],
+    }
+}
+"""As Google says it: when to come back stands in the body, twice."""
+
+
+def test_the_delay_in_a_body_is_obeyed(patience: Patience):
+    with LoopbackServer([Answer(QUOTA, status=429), GOOD]) as server:
+        assert patience.send(server).attempts == 2
+    assert patience.pauses == [7.25]
+
+
+def test_a_limit_that_is_used_up_is_waited_for(patience: Patience):
+    limits = {
+        "x-ratelimit-remaining-requests": "0",
+        "x-ratelimit-reset-requests": "1m0s",
+        "x-ratelimit-remaining-tokens": "150",
+        "x-ratelimit-reset-tokens": "6m0s",
+    }
+    with LoopbackServer([Answer(error("slow down"), status=429, headers=limits), GOOD]) as server:
+        assert patience.send(server).attempts == 2
+    assert patience.pauses == [60.0]
+
+
+@pytest.mark.parametrize(
+    ("says", "status", "n_tries"), [("false", 529, 1), ("true", 400, 2), ("maybe", 529, 2)]
+)
+def test_a_server_may_say_whether_to_try_again(patience: Patience, says: str, status: int, n_tries: int):
+    with LoopbackServer(
+        [Answer(error("no"), status=status, headers={"x-should-retry": says}), GOOD]
+    ) as server:
+        assert patience.send(server).attempts == n_tries
+
+
+def test_a_pause_that_a_success_asks_for_means_nothing(patience: Patience):
+    with LoopbackServer([Answer(b"\n", headers={"retry-after": "50"}), GOOD]) as server:
+        patience.send(server)
+    assert patience.pauses == [0.5]
+
+
+def test_an_account_is_taken_out_of_errors_and_never_out_of_answers(patience: Patience):
+    named = {"openai-organization": "acme-lab", "anthropic-organization-id": "other-lab"}
+    bad = Answer(error("acme-lab has no credit, other-lab neither"), status=401, headers=named)
+    with LoopbackServer([bad, Answer(completion("acme-lab wins"), headers=named)]) as server:
+        refused, answered = patience.send(server), patience.send(server)
+    assert json.loads(refused.body) == error("[scrubbed] has no credit, [scrubbed] neither")
+    assert "lab" not in str(refused.headers)
+    assert json.loads(answered.body) == completion("acme-lab wins")
+
+
+def test_the_version_of_a_protocol_is_no_secret():
+    version = {"anthropic-version": "2023-06-01", "x-api-key": KEY}
+    with LoopbackServer([completion(f"Since 2023-06-01, {KEY}.")]) as server, Client() as client:
+        response = client.send(HttpRequest("POST", f"{server.base_url}/messages", version, b"{}"))
+    text = json.loads(response.body)["choices"][0]["message"]["content"]
+    assert text == "Since 2023-06-01, [scrubbed]."
 
 
 def test_an_empty_success_and_an_error_in_a_success_are_tried_again(patience: Patience):
@@ -444,6 +513,30 @@ def test_a_proxy_that_cannot_be_used_is_an_error_in_words(patience: Patience, mo
         (200, b'"error"', False),
         (200, b'{"error":\xff}', False),
         (200, b"<html>", False),
+        (402, b"", False),
+        (413, b"", False),
+        (422, b"", False),
+        (500, b'{"error":{"code":"insufficient_quota"}}', True),
+        (429, b'{"error":{"type":"exceeded_current_quota_error"}}', False),
+        (429, b'{"error":{"code":429,"status":"RESOURCE_EXHAUSTED"}}', True),
+        (
+            429,
+            b'[{"error":{"code":429,"details":[{"violations":[{"quotaId":"RequestsPerDayPerModel"}]}]}}]',
+            False,
+        ),
+        (429, b'{"error":{"code":429,"details":[{"violations":[{"quotaId":"RequestsPerMinute"}]}]}}', True),
+        (429, b'{"error":{"code":429,"details":[{"violations":[7]},{"violations":7},7]}}', True),
+        (429, b'{"error":{"message":"* Quota exceeded for metric: x, limit: 0, model: y"}}', False),
+        (429, b'{"error":{"message":"x, limit: 0\\nPlease retry in 3s."}}', False),
+        (429, b'{"error":{"message":"x, limit: 0.5, model: y"}}', True),
+        (429, b'{"error":{"message":"x, limit: 05, model: y"}}', True),
+        (429, b'{"error":{"message":"x, limit: 10, model: y"}}', True),
+        (200, b'{"type":"error","error":{"type":"overloaded_error"}}', True),
+        (200, b'{"type":"error","error":{"type":"invalid_request_error"}}', False),
+        (200, b'[{"error":{"code":503,"status":"UNAVAILABLE"}}]', True),
+        (200, b'{"error":{"code":"insufficient_quota","type":"rate_limit_error"}}', False),
+        (200, b'{"candidates":[{}],"error":{"code":503}}', False),
+        (200, b'{"content":[{"type":"text"}],"error":{"code":503}}', False),
     ],
 )
 def test_what_is_tried_again(status: int, body: bytes, expected: bool):  # noqa: FBT001 - a table
@@ -471,6 +564,53 @@ def test_what_is_tried_again(status: int, body: bytes, expected: bool):  # noqa:
 )
 def test_how_long_a_reply_asks_to_wait(headers: dict[str, str], expected: float | None):
     assert retry_after_s(headers, 1000.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("status", "headers", "body", "expected"),
+    [
+        (429, {"retry-after": "3"}, b'{"error":{"message":"retry in 9s"}}', 3.0),
+        (429, {"retry-after": "soon"}, b'{"error":{"message":"Please try again in 1m2.5s."}}', 62.5),
+        (429, {}, b'{"error":{"message":"Rate limit reached. Please try again in 76ms. Visit x"}}', 0.076),
+        (503, {}, b'{"error":{"details":[{"retryDelay":"34.07s"}]}}', 34.07),
+        (503, {}, b'[{"error":{"details":[{"retryDelay":"2s"}],"message":"Please retry in 5s."}}]', 5.0),
+        (429, {}, b'{"error":{"details":[{"retryDelay":5},{"retryDelay":"x"}]}}', None),
+        (429, {}, b'{"error":{"message":"try again in a minute"}}', None),
+        (429, {}, b"<html>", None),
+        (429, {}, b"[" * 50_000, None),
+        (429, {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, b"", 360.0),
+        (503, {"x-ratelimit-remaining-tokens": "0", "x-ratelimit-reset-tokens": "6m0s"}, b"", None),
+        (429, {"x-ratelimit-remaining-tokens": "9", "x-ratelimit-reset-tokens": "6m0s"}, b"", None),
+        (429, {"x-ratelimit-remaining-tokens": "0"}, b"", None),
+        (200, {"retry-after": "3"}, b'{"error":{"message":"retry in 9s"}}', None),
+    ],
+)
+def test_when_a_reply_says_to_come_back(
+    status: int, headers: dict[str, str], body: bytes, expected: float | None
+):
+    assert delay_s(status, headers, body, 1000.0) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("6m0s", 360.0),
+        ("76ms", 0.076),
+        ("1h2m3.5s", 3723.5),
+        ("1.5s", 1.5),
+        ("500µs", 0.0005),
+        ("0s", 0.0),
+        ("", None),
+        ("5", None),
+        ("5 s", None),
+        ("s", None),
+        ("5d", None),
+        ("-5s", None),
+        ("1.2.3s", None),
+    ],
+)
+def test_durations_as_go_writes_them(text: str, expected: float | None):
+    assert duration_s(text) == (None if expected is None else pytest.approx(expected))
 
 
 def test_scrubbing():

@@ -57,6 +57,13 @@ class RecordedReply(dict[str, Any]):
         return self
 
 
+class LiveReply(dict[str, Any]):
+    """A reply that is about to be recorded; VCR.py logs it before anything is taken out of it."""
+
+    def __repr__(self) -> str:
+        return f"<a reply with status {self['status']['code']}>"
+
+
 class NoRecording(Exception):  # noqa: N818 - what was found, for the cell to put into words
     """Nothing fits the request, and nothing may be recorded.
 
@@ -238,12 +245,12 @@ def _replayed(response: Mapping[str, Any]) -> Response:
     )
 
 
-def _recordable(response: Response) -> dict[str, Any]:
-    return {
-        "status": {"code": response.status, "message": ""},
-        "headers": {name: [value] for name, value in response.headers.items()},
-        "body": {"string": response.body},
-    }
+def _recordable(response: Response) -> LiveReply:
+    return LiveReply(
+        status={"code": response.status, "message": ""},
+        headers={name: [value] for name, value in response.headers.items()},
+        body={"string": response.body},
+    )
 
 
 def _exchange(request: Request, response: Mapping[str, Any]) -> Exchange:

@@ -1,15 +1,21 @@
-"""What all commands share: printing, and the options that several of them take."""
+"""What several commands share: printing, options, and the models that are known where they run."""
 
 from __future__ import annotations
 
+import os
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.options import OPTIONS
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping, Sequence
+    from datetime import date
     from typing import TextIO
+
+    from wise_pytest.endpoints.model import Endpoint
 
 BOOTSTRAP_OPTIONS = ("seed", "replicates")
 
@@ -32,3 +38,32 @@ def print_lines(lines: Iterable[str], stream: TextIO) -> None:
 
     for line in lines:
         print(degrade(line, stream.encoding), file=stream)
+
+
+def print_table(rows: Sequence[Sequence[str]], stream: TextIO) -> None:
+    """Print rows with their columns below one another; the first row is the header."""
+    from wise_pytest.report.text import display_width, pad
+
+    widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(pad, row, widths)).rstrip() for row in rows)
+    print_lines(lines, stream)
+
+
+def known_models() -> Mapping[str, Endpoint]:
+    """The bundled models and those of this folder's pyproject.toml, as this environment changes them.
+
+    Raises
+    ------
+    ConfigError
+        If the file or one of its entries cannot be used.
+    """
+    from wise_pytest.endpoints.registry import load_registry
+    from wise_pytest.settings import read_tool_table
+
+    table = read_tool_table(Path("pyproject.toml"))
+    return load_registry(table.get("models"), environ=os.environ)
+
+
+def utc_today() -> date:
+    """The day on which a model is judged to be retired or not."""
+    return datetime.now(UTC).date()

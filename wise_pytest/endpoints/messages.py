@@ -17,7 +17,16 @@ SCRUBBED = "[scrubbed]"
 MAX_QUOTED = 300
 """Characters of a provider's message that a reason may quote."""
 
-_KEY_LIKE = re.compile(r"\b(?:sk|pk|hf|org|proj)[-_][A-Za-z0-9_*.-]{6,}")
+_MODERATION = frozenset({"content_filter", "content_policy_violation", "data_inspection_failed"})
+"""What providers call it when they refuse a prompt with an HTTP error."""
+_KEY_LIKE = re.compile(
+    r"\b(?:"
+    r"(?:ak|gsk|hf|org|pk|proj|sk|wrkspc)[-_][A-Za-z0-9_*.-]{6,}"
+    r"|AIza[A-Za-z0-9_*.-]{6,}"
+    r"|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"  # how Anthropic names an organisation
+    r"|(?<=project )[0-9]{6,}|(?<=projects/)[0-9]{6,}|(?<=project_number:)[0-9]{6,}"  # and how Google does
+    r")"
+)
 """Providers quote a part of the key, or the organisation, in messages about them."""
 
 
@@ -29,28 +38,49 @@ def one_line(text: str) -> str:
 
 
 def error_message(payload: Any) -> str | None:
-    """The provider's own words in a decoded error body, or ``None`` if it holds none."""
+    """The provider's own words in a decoded error body, fit to quote; ``None`` if it holds none."""
+    return one_line(error_text(payload)) or None
+
+
+def error_text(payload: Any) -> str:
+    """The provider's own words as they came, to be searched; empty if there are none."""
     found = _find(payload)
-    if found is None:
-        return None
-    if isinstance(found, str):
-        return one_line(found) or None
+    if found is None or isinstance(found, str):
+        return found or ""
     try:
-        return one_line(json.dumps(found, ensure_ascii=False))
+        return json.dumps(found, ensure_ascii=False)
     except RecursionError:
         return "a deeply nested message"
 
 
 def error_code(payload: Any) -> str | int | None:
     """The code of an error body, or its type where it has no code."""
+    return next(iter(error_codes(payload)), None)
+
+
+def error_codes(payload: Any) -> list[str | int]:
+    """What an error body calls the error: its code, its type and its status, as far as it has them."""
     error = _error_object(payload)
     if error is None:
-        return None
-    for name in ("code", "type"):
-        value = error.get(name)
-        if isinstance(value, str | int) and not isinstance(value, bool) and value != "":
-            return value
-    return None
+        return []
+    values = (error.get(name) for name in ("code", "type", "status"))
+    return [
+        value
+        for value in values
+        if isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+    ]
+
+
+def is_moderation(payload: Any) -> bool:
+    """Whether an error body says that the provider's moderation withheld the answer."""
+    return not _MODERATION.isdisjoint(error_codes(payload))
+
+
+def error_details(payload: Any) -> list[dict[str, Any]]:
+    """The tables under ``details``, where Google says what quota is exhausted and when to come back."""
+    error = _error_object(payload)
+    details = None if error is None else error.get("details")
+    return [detail for detail in details if isinstance(detail, dict)] if isinstance(details, list) else []
 
 
 def _error_object(payload: Any) -> dict[str, Any] | None:

@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 
     from wise_pytest.records import Status
 
-CapField: TypeAlias = Literal["max_tokens", "max_completion_tokens"]
-CAP_FIELDS: tuple[CapField, ...] = ("max_tokens", "max_completion_tokens")
+CapField: TypeAlias = Literal["max_tokens", "max_completion_tokens", "maxOutputTokens"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,8 @@ class Price:
     """US dollars a million output tokens."""
     as_of: date
     """When the price was read."""
+    peak_factor: float = 1.0
+    """What to multiply the price by in the provider's peak hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Endpoint:
     key_env: tuple[str, ...] = ()
     """Environment variables that may hold the key, first wins; empty if none is needed."""
     cap_field: CapField = "max_tokens"
-    """The body field that carries the cap on output tokens."""
+    """The body field that carries the cap on output tokens; one that the protocol knows."""
     temperature: bool = True
     """Whether the endpoint accepts a temperature."""
     extra: Mapping[str, Any] = field(default_factory=dict, hash=False)
@@ -66,12 +67,25 @@ class Endpoint:
     """Of a bundled model: file, sha256, quantization, source and licence of what answered."""
     price: Price | None = None
     retires_on: date | None = None
-    """The day the provider has announced as the model's last."""
+    """The day from which the provider no longer serves the model, or may not."""
     successor: str | None = None
     """What the provider names in its place."""
     unverified: tuple[str, ...] = ()
     """What this entry rests on without an official source, one remark each."""
     note: str | None = None
+
+    def retired(self, today: date) -> bool:
+        """Whether the day has come from which the provider no longer serves the model."""
+        return self.retires_on is not None and self.retires_on <= today
+
+    def is_served_by(self, model: str) -> bool:
+        """Whether a reply that names ``model`` comes from the model that was asked for.
+
+        A router is told the host to ask by a suffix, ``MODEL:HOST``, which the host does not know.
+        """
+        if model == self.api_model:
+            return True
+        return not self.local and model == self.api_model.partition(":")[0]  # locally, it is a tag of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +106,17 @@ class HttpRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """One part of a reply's message."""
+
+    kind: str
+    """What the protocol calls it, or the field that it stood in."""
+    thought: bool
+    """Whether it is what the model thought, and no part of the answer."""
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Reply:
     """What a protocol read in the bytes that came back."""
 
@@ -107,3 +132,5 @@ class Reply:
     """The model that the provider says has answered."""
     reason: str | None = None
     """Why the status is ``error`` or ``blocked``: one line, for people."""
+    parts: tuple[Part, ...] = ()
+    """What the message was made of, in its order; thoughts that have a field of their own come first."""

@@ -1,6 +1,6 @@
 """The table of wire protocols: the only place that knows which there are.
 
-A new protocol is one file with two pure functions, and one line here.
+A new protocol is one file with two pure functions, and one entry here.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, TypeAlias
 
-from wise_pytest.endpoints import openai
+from wise_pytest.endpoints import anthropic, google, openai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from wise_pytest.endpoints.model import Endpoint, HttpRequest, Reply
+    from wise_pytest.endpoints.model import CapField, Endpoint, HttpRequest, Reply
     from wise_pytest.panels.model import Decoding
 
 BuildRequest: TypeAlias = "Callable[[str, Endpoint, Decoding, str | None], HttpRequest]"
@@ -29,10 +29,40 @@ class Protocol:
 
     build_request: BuildRequest
     read_reply: ReadReply
+    cap_fields: tuple[CapField, ...]
+    """Names that the cap on output tokens may have; the first is the usual one."""
+    reserved: frozenset[str]
+    """Body parameters that no entry may set; ``a.b`` is the field ``b`` of the object ``a``."""
+    version: str
+    """The version path that base URLs end with, such as ``/v1``."""
+    is_bare_in_environment: bool = False
+    """Whether variables such as ``ANTHROPIC_BASE_URL`` hold the URL without the version, by custom."""
 
 
 PROTOCOLS: Mapping[str, Protocol] = MappingProxyType(
     {
-        "openai": Protocol(build_request=openai.build_request, read_reply=openai.read_reply),
+        "openai": Protocol(
+            build_request=openai.build_request,
+            read_reply=openai.read_reply,
+            cap_fields=("max_tokens", "max_completion_tokens"),
+            reserved=openai.RESERVED,
+            version="/v1",
+        ),
+        "anthropic": Protocol(
+            build_request=anthropic.build_request,
+            read_reply=anthropic.read_reply,
+            cap_fields=("max_tokens",),
+            reserved=anthropic.RESERVED,
+            version="/v1",
+            is_bare_in_environment=True,
+        ),
+        "google": Protocol(
+            build_request=google.build_request,
+            read_reply=google.read_reply,
+            cap_fields=("maxOutputTokens",),
+            reserved=google.RESERVED,
+            version="/v1beta",
+            is_bare_in_environment=True,
+        ),
     }
 )

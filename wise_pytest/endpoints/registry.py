@@ -19,19 +19,19 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from wise_pytest.endpoints.model import CAP_FIELDS, Endpoint, Price
+from wise_pytest.endpoints.model import Endpoint, Price
 from wise_pytest.endpoints.protocols import PROTOCOLS
-from wise_pytest.endpoints.urls import check_base_url, is_private
+from wise_pytest.endpoints.secret import Secret
+from wise_pytest.endpoints.urls import check_base_url, is_private, with_version
 from wise_pytest.errors import ModelError
 from wise_pytest.naming import explain_unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 GLOB_CHARACTERS = "*?["
 WEIGHTS_FIELDS = ("file", "sha256", "quantization", "source", "licence")
-RESERVED_PARAMETERS = frozenset({*CAP_FIELDS, "messages", "model", "n", "seed", "stream", "temperature"})
-"""Body parameters that ``extra`` may not set: they are decided elsewhere, or change what a reply is."""
+DEFAULT_PROTOCOL = "openai"
 
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
@@ -81,8 +81,9 @@ def load_registry(
 def resolve_models(patterns: Sequence[str], registry: Mapping[str, Endpoint]) -> tuple[Selected, ...]:
     """The models that ``--model`` values select, in the order given, each once.
 
-    A pattern is a NAME, a GLOB over names (``*``, ``?``, ``[…]``; matches come in
-    the registry's order), or NAME=BASE_URL for an OpenAI-compatible server. A known
+    A pattern is a NAME, the identifier that is sent for one known model, a GLOB
+    over names (``*``, ``?``, ``[…]``; matches come in the registry's order), or
+    NAME=BASE_URL for an OpenAI-compatible server. A known
     NAME then only changes its address and still needs its key; a new one needs
     no key and is sent ``max_tokens`` and a temperature. A server that wants another
     set of fields, or a key, has its place in ``[tool.wise.models]``.
@@ -108,7 +109,7 @@ def resolve_models(patterns: Sequence[str], registry: Mapping[str, Endpoint]) ->
     return tuple(chosen.values())
 
 
-def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
+def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Secret | None:
     """The endpoint's key: the first of its ``key_env`` that is set and not empty.
 
     Raises
@@ -117,7 +118,7 @@ def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
         If the value cannot be sent in a header; the message names the variable only.
     """
     for variable in endpoint.key_env:
-        key = environ.get(variable, "")
+        key = Secret(environ.get(variable, ""))
         if not key:
             continue
         if any(char <= " " or char >= _MAX_KEY_CHARACTER for char in key):
@@ -129,12 +130,34 @@ def find_key(endpoint: Endpoint, environ: Mapping[str, str]) -> str | None:
     return None
 
 
+def require_key(endpoint: Endpoint, environ: Mapping[str, str]) -> Secret | None:
+    """Like ``find_key``, where a call is certain; ``None`` only if the endpoint needs no key.
+
+    Raises
+    ------
+    ModelError
+        If there is no key, or none that can be sent; the message names the variables.
+    """
+    key = find_key(endpoint, environ)
+    if key is None and endpoint.key_env:
+        variables = " or ".join(endpoint.key_env)
+        raise ModelError(f"{endpoint.name}: needs a key in the environment variable {variables}")
+    return key
+
+
 def _bundled() -> dict[str, Any]:
     return tomllib.loads(files("wise_pytest.endpoints").joinpath("models.toml").read_text(encoding="utf-8"))
 
 
 def _endpoint(name: str, fields: Mapping[str, Any], *, base: Endpoint | None) -> Endpoint:
     """An entry from checked fields, over the entry that they override."""
+    protocol = fields.get("protocol", DEFAULT_PROTOCOL if base is None else base.protocol)
+    _check_parameters(name, fields, protocol)
+    fields = dict(fields)
+    if "base_url" in fields:
+        fields["base_url"] = _base_url(fields["base_url"], f"model {name!r}: 'base_url'", protocol)
+    if base is None or protocol != base.protocol:
+        fields.setdefault("cap_field", PROTOCOLS[protocol].cap_fields[0])
     if base is not None:
         if "base_url" in fields:
             base = dataclasses.replace(_moved(base, fields["base_url"]), base_url_env=None)
@@ -148,7 +171,7 @@ def _endpoint(name: str, fields: Mapping[str, Any], *, base: Endpoint | None) ->
         **{
             "name": name,
             "api_model": name,
-            "protocol": "openai",
+            "protocol": protocol,
             "provider": "local" if is_private(host) else host,
             "local": is_private(host),
             **fields,
@@ -156,13 +179,44 @@ def _endpoint(name: str, fields: Mapping[str, Any], *, base: Endpoint | None) ->
     )
 
 
+def _check_parameters(name: str, fields: Mapping[str, Any], protocol: str) -> None:
+    """Refuse a parameter that the protocol does not have, or that something else decides."""
+    known = PROTOCOLS[protocol]
+    cap_field = fields.get("cap_field", known.cap_fields[0])
+    if cap_field not in known.cap_fields:
+        raise ModelError(
+            f"model {name!r}: 'cap_field' must be one of {', '.join(known.cap_fields)} "
+            f"with the protocol {protocol}, not {_shown(cap_field)}"
+        )
+    extra = fields.get("extra", {})
+    for parent in sorted({path.partition(".")[0] for path in known.reserved if "." in path}):
+        if not isinstance(extra.get(parent, {}), Mapping):
+            raise ModelError(f"model {name!r}: 'extra', {parent!r} must be a table of parameters")
+    taken = sorted(known.reserved.intersection(_paths(extra)))
+    if taken:
+        raise ModelError(
+            f"model {name!r}: 'extra' must not set {', '.join(taken)}: a panel or another field decides that"
+        )
+
+
+def _paths(parameters: Mapping[str, Any]) -> Iterator[str]:
+    """Every parameter, and those one level below: ``generationConfig.temperature``."""
+    for name, value in parameters.items():
+        yield name
+        if isinstance(value, Mapping):
+            yield from (f"{name}.{inner}" for inner in value)
+
+
 def _with_environment(endpoint: Endpoint, environ: Mapping[str, str]) -> Endpoint:
     variable = endpoint.base_url_env
     url = environ.get(variable, "").strip() if variable is not None else ""
     if not url:
         return endpoint
+    protocol = PROTOCOLS[endpoint.protocol]
+    if protocol.is_bare_in_environment:
+        url = with_version(url, protocol.version)
     where = f"model {endpoint.name!r}, environment variable {variable}"
-    return _moved(endpoint, check_base_url(url, where=where))
+    return _moved(endpoint, check_base_url(url, where=where, version=protocol.version))
 
 
 def _moved(endpoint: Endpoint, base_url: str) -> Endpoint:
@@ -182,6 +236,9 @@ def _matches(pattern: str, registry: Mapping[str, Endpoint]) -> list[Selected]:
         return [Selected(registry[pattern], explicit=True)]
     if pattern.startswith(("http://", "https://")):
         raise ModelError(f"model {pattern!r}: a server needs a name; write NAME={pattern}")
+    by_identifier = [endpoint for endpoint in registry.values() if endpoint.is_served_by(pattern)]
+    if len(by_identifier) == 1:
+        return [Selected(by_identifier[0], explicit=True)]
     name, equals, url = pattern.partition("=")
     if equals:
         return [Selected(_at_address(name, url, registry), explicit=True)]
@@ -197,8 +254,10 @@ def _matches(pattern: str, registry: Mapping[str, Endpoint]) -> list[Selected]:
 
 def _at_address(name: str, url: str, registry: Mapping[str, Endpoint]) -> Endpoint:
     _check_name(name)
-    base_url = check_base_url(url, where=f"model {name!r}")
-    return _endpoint(name, {"base_url": base_url}, base=registry.get(name))
+    known = registry.get(name)
+    version = PROTOCOLS[DEFAULT_PROTOCOL if known is None else known.protocol].version
+    base_url = check_base_url(url, where=f"model {name!r}", version=version)
+    return _endpoint(name, {"base_url": base_url}, base=known)
 
 
 def _check_name(name: Any) -> None:
@@ -245,8 +304,8 @@ def _one_of(choices: Sequence[str]) -> Callable[[Any, str], str]:
     return check
 
 
-def _base_url(value: Any, where: str) -> str:
-    return check_base_url(_text(value, where), where=where)
+def _base_url(url: str, where: str, protocol: str) -> str:
+    return check_base_url(url, where=where, version=PROTOCOLS[protocol].version)
 
 
 def _variable(value: Any, where: str) -> str:
@@ -275,9 +334,6 @@ def _texts(value: Any, where: str) -> tuple[str, ...]:
 def _extra(value: Any, where: str) -> dict[str, Any]:
     if not isinstance(value, Mapping):
         raise ModelError(f"{where} must be a table of body parameters, not {_shown(value)}")
-    taken = sorted(RESERVED_PARAMETERS.intersection(value))
-    if taken:
-        raise ModelError(f"{where} must not set {', '.join(taken)}: a panel or another field decides that")
     try:
         json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
@@ -294,11 +350,14 @@ def _weights(value: Any, where: str) -> dict[str, str]:
 
 
 def _price(value: Any, where: str) -> Price:
+    optional = {"peak_factor": 1.0}
+    value = {**optional, **value} if isinstance(value, Mapping) else value
     _check_keys(value, where, tuple(field.name for field in dataclasses.fields(Price)))
     return Price(
         input_usd=_amount(value["input_usd"], f"{where}, 'input_usd'"),
         output_usd=_amount(value["output_usd"], f"{where}, 'output_usd'"),
         as_of=_day(value["as_of"], f"{where}, 'as_of'"),
+        peak_factor=_amount(value["peak_factor"], f"{where}, 'peak_factor'", unit="a factor"),
     )
 
 
@@ -307,9 +366,9 @@ def _check_keys(value: Any, where: str, fields: tuple[str, ...]) -> None:
         raise ModelError(f"{where} must be a table with exactly {', '.join(fields)}, not {_shown(value)}")
 
 
-def _amount(value: Any, where: str) -> float:
+def _amount(value: Any, where: str, *, unit: str = "in US dollars") -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-        raise ModelError(f"{where} must be a number from 0, in US dollars, not {_shown(value)}")
+        raise ModelError(f"{where} must be a number from 0, {unit}, not {_shown(value)}")
     return float(value)
 
 
@@ -328,10 +387,10 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "provider": _text,
     "protocol": _one_of(tuple(PROTOCOLS)),
     "api_model": _text,
-    "base_url": _base_url,
+    "base_url": _text,
     "base_url_env": _variable,
     "key_env": _variables,
-    "cap_field": _one_of(CAP_FIELDS),
+    "cap_field": _text,
     "temperature": _flag,
     "extra": _extra,
     "local": _flag,

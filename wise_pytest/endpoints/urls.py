@@ -6,15 +6,20 @@ The registry uses this for what a user writes; the transport asks whether a host
 from __future__ import annotations
 
 import ipaddress
+import re
 from urllib.parse import urlsplit
 
 from wise_pytest.errors import ModelError
 
 _PRIVATE_SUFFIXES = (".localhost", ".local", ".internal")
-_CHAT_PATH = "/chat/completions"
+_METHOD_PATH = re.compile(r"/(?:chat/completions|completions|messages|models|models/[^/]*:\w+)\Z")
+"""What an adapter adds to a base URL, and some users have added already."""
+_VERSION_PATH = re.compile(r"/v[0-9][0-9a-z.]*\Z")
+_WITHOUT_VERSION = frozenset({"api.deepseek.com"})
+"""Hosts whose API has no version in its path."""
 
 
-def check_base_url(url: str, *, where: str) -> str:
+def check_base_url(url: str, *, where: str, version: str = "/v1") -> str:
     """``url`` without trailing slashes, if requests can be sent below it.
 
     Parameters
@@ -23,6 +28,8 @@ def check_base_url(url: str, *, where: str) -> str:
         Scheme, host and version path, such as ``http://127.0.0.1:8000/v1``.
     where
         What the URL belongs to, for messages.
+    version
+        The version path to suggest where there is none.
 
     Raises
     ------
@@ -30,7 +37,7 @@ def check_base_url(url: str, *, where: str) -> str:
         If it is no absolute http(s) URL, has no version path, or carries a user
         name, password, query or fragment. The message never repeats a password.
     """
-    expected = "expected something like http://127.0.0.1:8000/v1"
+    expected = f"expected something like http://127.0.0.1:8000{version}"
     try:
         parts = urlsplit(url)
         host = parts.hostname
@@ -55,12 +62,21 @@ def check_base_url(url: str, *, where: str) -> str:
         )
     path = parts.path.rstrip("/")
     trimmed = url.rstrip("/")
-    if path.endswith(_CHAT_PATH):
-        shorter = trimmed.removesuffix(_CHAT_PATH)
-        raise ModelError(f"{where}: base URL {url!r} must end before {_CHAT_PATH}; did you mean {shorter}?")
-    if not path:
-        raise ModelError(f"{where}: base URL {url!r} has no version path; did you mean {trimmed}/v1?")
+    method = _METHOD_PATH.search(path)
+    if method is not None:
+        shorter = trimmed.removesuffix(method[0])
+        raise ModelError(f"{where}: base URL {url!r} must end before {method[0]}; did you mean {shorter}?")
+    if not path and host not in _WITHOUT_VERSION:
+        raise ModelError(f"{where}: base URL {url!r} has no version path; did you mean {trimmed}{version}?")
     return trimmed
+
+
+def with_version(url: str, version: str) -> str:
+    """``url`` ending with a version path: its own, or else ``version``."""
+    trimmed = url.rstrip("/")
+    if _VERSION_PATH.search(trimmed) or _METHOD_PATH.search(trimmed):
+        return url
+    return trimmed + version
 
 
 def is_loopback(host: str) -> bool:

@@ -21,19 +21,16 @@ from urllib.parse import urlsplit
 
 from wise_pytest.errors import MissingRecording, TransportError
 from wise_pytest.transport import front
-from wise_pytest.transport.classify import is_retryable, retry_after_s
+from wise_pytest.transport.classify import delay_s, is_retryable
 from wise_pytest.transport.policy import Policy
-from wise_pytest.transport.scrub import scrub, scrub_body
+from wise_pytest.transport.scrub import clean, scrub, secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from types import TracebackType
 
     from wise_pytest.endpoints.model import HttpRequest
-    from wise_pytest.transport.wire import Wire
-
-_OPEN_HEADERS = frozenset({"accept", "content-type", "user-agent"})
-"""Request headers that hold no secret; whatever else a protocol sends might."""
+    from wise_pytest.transport.wire import Wire, WireReply
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ class Client:
         from wise_pytest.transport.wire import WireError  # here, because a replay never needs it
 
         wire = self._opened_wire()
-        secrets = _secrets(request)
+        secrets = secrets_of(request)
         attempt = 0
         while True:
             attempt += 1
@@ -132,25 +129,21 @@ class Client:
                 self._sleep(self._policy.pause_s(attempt, self._rng.random()))
                 continue
             latency_s = time.monotonic() - began
-            pause_s = None
-            if not last and is_retryable(reply.status, reply.body):
-                pause_s = self._pause_s(dict(reply.headers), attempt)
+            pause_s = None if last else self._pause_s(reply, attempt)
             if pause_s is None:
-                return Response(
-                    status=reply.status,
-                    # Some providers repeat the key. Here, so that nobody sees it: no recording, row or log.
-                    headers={name: scrub(value, secrets) for name, value in reply.headers},
-                    body=scrub_body(reply.body, secrets),
-                    attempts=attempt,
-                    latency_s=latency_s,
-                    sent=True,
-                )
+                return _finished(reply, secrets, attempts=attempt, latency_s=latency_s)
             self._sleep(pause_s)
 
-    def _pause_s(self, headers: Mapping[str, str], attempt: int) -> float | None:
-        """Seconds until the next try, or ``None`` if the server asks for more patience than there is."""
+    def _pause_s(self, reply: WireReply, attempt: int) -> float | None:
+        """Seconds until the next try.
+
+        ``None`` if the reply is final, or asks for more patience than there is.
+        """
+        headers = dict(reply.headers)
+        if not is_retryable(reply.status, reply.body, headers):
+            return None
         own = self._policy.pause_s(attempt, self._rng.random())
-        asked = retry_after_s(headers, time.time())
+        asked = delay_s(reply.status, headers, reply.body, time.time())
         if asked is None:
             return own
         # A server that says "at once" still gets the pause that spreads workers out.
@@ -167,16 +160,15 @@ class Client:
     @staticmethod
     def _failure(request: HttpRequest, error: Exception, attempts: int) -> str:
         tries = "1 try" if attempts == 1 else f"{attempts} tries"
-        return f"{_shown(request)}: {scrub(str(error), _secrets(request))}, after {tries}"
+        return f"{_shown(request)}: {scrub(str(error), secrets_of(request))}, after {tries}"
 
 
-def _secrets(request: HttpRequest) -> list[str]:
-    """What must not come back: the values of headers that may hold a key."""
-    return [
-        value.removeprefix("Bearer ")
-        for name, value in request.headers.items()
-        if name.lower() not in _OPEN_HEADERS
-    ]
+def _finished(reply: WireReply, secrets: Iterable[str], *, attempts: int, latency_s: float) -> Response:
+    """The reply as everybody may see it: no recording, row or log has a key that it repeats."""
+    headers, body = clean(reply.status, reply.headers, reply.body, secrets)
+    return Response(
+        status=reply.status, headers=headers, body=body, attempts=attempts, latency_s=latency_s, sent=True
+    )
 
 
 def _shown(request: HttpRequest) -> str:

@@ -18,10 +18,24 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from wise_pytest.endpoints.messages import SCRUBBED
+from wise_pytest.endpoints.secret import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from wise_pytest.endpoints.model import HttpRequest
+
+OPEN_HEADERS = frozenset({"accept", "anthropic-version", "content-type", "user-agent"})
+"""Request headers that hold no secret; whatever else a protocol sends might."""
+ACCOUNT_HEADERS = frozenset(
+    {
+        *("openai-organization", "openai-project", "x-hf-bill-to"),
+        *("anthropic-organization-id", "anthropic-workspace-id"),
+    }
+)
+"""Headers of a reply that say whose account was used, which its message may say again."""
+WITHHELD_HEADERS = ACCOUNT_HEADERS | {"set-cookie"}
+"""Headers of a reply that are nobody's business."""
 MIN_SECRET_LENGTH = 6
 """Shorter values are no keys, and would tear holes into ordinary words."""
 MIN_FRAGMENT_LENGTH = 4
@@ -32,6 +46,41 @@ MAX_LAYERS = 4
 _ESCAPE = re.compile(r"\\(?:u(?P<code>[0-9a-fA-F]{4})|(?P<letter>.))", re.DOTALL)
 _SHORT_ESCAPES = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _ELLIPSIS = re.compile(r"…+|\.{3,}|\*{3,}")
+
+
+def secrets_of(request: HttpRequest) -> list[str]:
+    """What must not come back: the values of headers that may hold a key."""
+    return [
+        Secret(value.removeprefix("Bearer "))
+        for name, value in request.headers.items()
+        if name.lower() not in OPEN_HEADERS
+    ]
+
+
+def shown_headers(request: HttpRequest) -> dict[str, str]:
+    """A request's headers as people may see them."""
+    return {
+        name: value if name.lower() in OPEN_HEADERS else SCRUBBED for name, value in request.headers.items()
+    }
+
+
+def clean(
+    status: int, headers: Iterable[tuple[str, str]], body: bytes, secrets: Iterable[str]
+) -> tuple[dict[str, str], bytes]:
+    """Headers and body of a reply without keys, cookies and the name of an account.
+
+    An account is taken out of the body of errors only: its name may be a word of an answer.
+
+    Parameters
+    ----------
+    headers
+        With names in lower case; of a repeated one the last value stays.
+    """
+    headers = tuple(headers)
+    if not 200 <= status < 300:  # noqa: PLR2004 - the success class of HTTP
+        secrets = [*secrets, *(value for name, value in headers if name in ACCOUNT_HEADERS)]
+    kept = {name: scrub(value, secrets) for name, value in headers if name not in WITHHELD_HEADERS}
+    return kept, scrub_body(body, secrets)
 
 
 def scrub(text: str, secrets: Iterable[str]) -> str:

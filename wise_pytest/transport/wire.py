@@ -24,6 +24,7 @@ import httpx
 
 from wise_pytest import __version__
 from wise_pytest.endpoints.urls import is_loopback
+from wise_pytest.transport.quiet import THREAD_PREFIX, keep_quiet
 
 if TYPE_CHECKING:
     from wise_pytest.endpoints.model import HttpRequest
@@ -113,8 +114,9 @@ class Wire:
 
     def _started_loop(self) -> asyncio.AbstractEventLoop:
         if self._running is None:
+            keep_quiet()
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="wise-wire", daemon=True)
+            thread = threading.Thread(target=loop.run_forever, name=f"{THREAD_PREFIX}wire", daemon=True)
             thread.start()
             self._running = loop, thread
         return self._running[0]
