@@ -82,18 +82,23 @@ def _require_one(table: RowTable, name: str, *, of: Sequence[str]) -> None:
     import numpy as np
 
     codes = table.coded(name).codes
-    rows = np.flatnonzero(codes >= 0)
-    if not len(rows):
+    present = codes >= 0
+    if not present.any():
         return
-    keys = combined([table.coded(field) for field in of])[rows]
-    if int(keys.max()) >= max(len(rows), _MIN_KEYS):
+    keys = combined([table.coded(field) for field in of])
+    if not present.all():
+        keys, codes = keys[present], codes[present]
+    if int(keys.max()) >= max(len(keys), _MIN_KEYS):
         keys = np.unique(keys, return_inverse=True)[1]
-    firsts = np.empty(int(keys.max()) + 1, dtype=np.int64)
-    firsts[keys[::-1]] = rows[::-1]  # of rows with one key the last to be assigned stays: the first one
-    differing = np.flatnonzero(codes[rows] != codes[firsts[keys]])
-    if not len(differing):
+    # Whichever of the rows with one key is held last: where all agree, it is the same as every other.
+    held = np.empty(int(keys.max()) + 1, dtype=codes.dtype)
+    held[keys] = codes
+    if (held[keys] == codes).all():
         return
-    row, first = int(rows[differing[0]]), int(firsts[keys[differing[0]]])
+    _, firsts, places = np.unique(keys, return_index=True, return_inverse=True)
+    later = int(np.flatnonzero(codes != codes[firsts[places]])[0])
+    rows = np.flatnonzero(present)
+    first, row = int(rows[firsts[places[later]]]), int(rows[later])
     cell = ", ".join(f"{field} {table.coded(field).get(row)}" for field in of)
     raise RowsError(
         f"{table.places.name(first)} and {table.places.name(row)} hold different {name}s for {cell}: "
