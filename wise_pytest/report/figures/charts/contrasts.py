@@ -1,0 +1,118 @@
+"""Differences to the reference form with their intervals (the paper's Figures 7 and 8)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.naming import slug
+from wise_pytest.report.columns import Interval, number, show
+from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
+from wise_pytest.report.figures.charts.values import (
+    bounds,
+    counted,
+    forms_of,
+    percent,
+    plain_points,
+    points,
+    rates,
+    reference_of,
+)
+from wise_pytest.report.figures.drawing import Drawing, cut
+from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.tables import forms_table, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wise_pytest.report.figures.theme import Theme
+
+_ROW = 34
+_TOP = 30
+_LEFT, _RIGHT = 150, 530
+
+
+def contrasts(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
+    """The picture, or ``None`` where no form has a difference."""
+    results = {form: r for form, r in forms_of(panel).items() if number(r.get("diff")) is not None}
+    if not results:
+        return None
+    reference = reference_of(panel)
+    confidence = number(mapping(panel, "bootstrap").get("confidence"))
+    level = "" if confidence is None else f"{confidence * 100:g} % "
+    return Figure(
+        name=f"{slug(panel_id)}-contrasts",
+        title=_title(results, reference, confidence),
+        caption=(
+            f"Difference in compliance between each wording and {reference}, in percentage points, with its "
+            f"{level}interval. A filled point differs from {reference} after Holm's correction; a hollow one "
+            "does not, or was not tested."
+        ),
+        draw=lambda theme: _draw(theme, panel, results, confidence),
+        data=forms_table(panel),
+    )
+
+
+def _title(results: Mapping[str, Mapping[str, Any]], reference: str, confidence: float | None) -> str:
+    lowest = min(results, key=lambda form: float(results[form]["diff"]))
+    diff = float(results[lowest]["diff"])
+    if diff < 0:
+        seen = f"{lowest} falls {points(diff)} below {reference}"
+    else:
+        highest = max(results, key=lambda form: float(results[form]["diff"]))
+        seen = f"No wording falls below {reference}; {highest} is {points(results[highest]['diff'])} above it"
+    tested = [r for r in results.values() if number(r.get("p_holm")) is not None]
+    if not tested or confidence is None:
+        return seen
+    n_clear = sum(_clear(result, confidence) for result in tested)
+    if n_clear == 0:
+        return f"{seen}, but no difference holds after Holm's correction"
+    of = counted(len(tested), "difference")
+    holds = "holds" if n_clear == 1 else "hold"
+    return f"{seen}; {n_clear} of {of} {holds} after Holm's correction"
+
+
+def _clear(result: Mapping[str, Any], confidence: float | None) -> bool:
+    p = number(result.get("p_holm"))
+    # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
+    return p is not None and confidence is not None and p + confidence < 1
+
+
+def _draw(
+    theme: Theme,
+    panel: Mapping[str, Any],
+    results: Mapping[str, Mapping[str, Any]],
+    confidence: float | None,
+) -> Drawing:
+    intervals = {form: bounds(result, "ci_low", "ci_high") for form, result in results.items()}
+    ends = [end for pair in intervals.values() if pair is not None for end in pair]
+    scale = spanning(
+        [*ends, *(float(r["diff"]) for r in results.values())], left=_LEFT, right=_RIGHT, least=0.1
+    )
+    bottom = _TOP + _ROW * len(results)
+    sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
+    draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="percentage points", shown=plain_points)
+    zero = scale.place(0)
+    sheet.line(zero, _TOP - 6, zero, bottom, "axis", 1.5)
+    reference = reference_of(panel)
+    base = rates(panel).get(reference)
+    said = reference if base is None else f"{reference} {percent(base)}"
+    sheet.text(zero, _TOP - 16, said, role="soft", anchor="middle")
+    for row, (form, result) in enumerate(results.items()):
+        y = _TOP + _ROW * (row + 0.5)
+        diff, pair = float(result["diff"]), intervals[form]
+        x = scale.place(diff)
+        sheet.text(_LEFT - 12, y, cut(form, _LEFT - 16), anchor="end", bold=True)
+        if pair is not None:
+            low, high = scale.place(pair[0]), scale.place(pair[1])
+            sheet.line(low, y, high, y, "accent", 2)
+            for end in (low, high):
+                sheet.line(end, y - 5, end, y + 5, "accent", 2)
+        shown = show(diff, "difference")
+        between = "" if pair is None else show(Interval(*pair), "difference_interval")
+        clear = _clear(result, confidence)
+        sheet.circle(
+            x, y, 6, fill="accent" if clear else "paper", edge="accent", about=f"{form} {shown} {between}"
+        )
+        sheet.text(_RIGHT + 62, y, shown, anchor="end", bold=clear)
+        sheet.text(_RIGHT + 72, y, between, role="soft", size=12)
+    return sheet

@@ -1,0 +1,123 @@
+"""From the reference form to the weakest form, model by model (the paper's Figure 5)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.naming import slug
+from wise_pytest.report.columns import Column, number, show
+from wise_pytest.report.figures.axis import AXIS_HEIGHT, Scale, draw_axis
+from wise_pytest.report.figures.charts.values import (
+    best_first,
+    forms_of,
+    models_of,
+    percent,
+    plain_points,
+    rates,
+    reference_of,
+    upper_end,
+)
+from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, text_width
+from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.tables import MODEL, Table, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from wise_pytest.report.figures.theme import Theme
+
+_ROW = 30
+_TOP = 30
+_RIGHT = WIDTH - 150
+_WIDEST_LABEL = 210
+
+
+@dataclass(frozen=True, slots=True)
+class _Drop:
+    model: str
+    before: float
+    after: float
+    form: str
+    """The weakest one."""
+    diff: float
+    """0 where the reference form is itself the weakest."""
+
+
+def dumbbell(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
+    """The picture of the primary models, or ``None`` where none has both ends."""
+    reference = reference_of(panel)
+    by_model = models_of(panel)
+    found = (_drop(model, by_model[model], reference) for model in best_first(panel, by_model))
+    drops = [drop for drop in found if drop is not None]
+    if not drops:
+        return None
+    return Figure(
+        name=f"{slug(panel_id)}-worst-form",
+        title=_title(drops, reference),
+        caption=(
+            f"Compliance of each model under {reference} (circle) and under its own weakest wording "
+            "(diamond), with the difference in percentage points."
+        ),
+        draw=lambda theme: _draw(theme, drops, reference),
+        data=_table(drops, reference),
+    )
+
+
+def _drop(model: str, result: Mapping[str, Any], reference: str) -> _Drop | None:
+    known = rates(result)
+    worst = mapping(result, "summary").get("worst_form")
+    if reference not in known or not isinstance(worst, str) or worst not in known:
+        return None
+    diff = 0.0 if worst == reference else number(forms_of(result)[worst].get("diff"))
+    return None if diff is None else _Drop(model, known[reference], known[worst], worst, float(diff))
+
+
+def _title(drops: list[_Drop], reference: str) -> str:
+    most = min(drops, key=lambda drop: drop.diff)
+    if most.diff == 0:
+        return f"No model complies less than under {reference}"
+    fall = f"{percent(most.before)} under {reference}, {percent(most.after)} under {most.form}"
+    return f"{most.model}: {fall}" if len(drops) == 1 else f"{most.model} loses most: {fall}"
+
+
+def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:
+    left = min(max(text_width(drop.model) for drop in drops) + 20, _WIDEST_LABEL)
+    bottom = _TOP + _ROW * len(drops)
+    scale = Scale(0.0, upper_end(max(max(drop.before, drop.after) for drop in drops)), left, _RIGHT)
+    sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
+    draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="compliance, per cent", shown=plain_points)
+    sheet.circle(left + 6, 10, 6, fill="paper", edge="accent")
+    sheet.text(left + 18, 10, reference, role="soft", size=12)
+    x = left + 18 + text_width(reference, 12) + 24
+    sheet.diamond(x, 10, 7, fill="warn")
+    sheet.text(x + 13, 10, "weakest wording", role="soft", size=12)
+    for row, drop in enumerate(drops):
+        y = _TOP + _ROW * (row + 0.5)
+        before, after = scale.place(drop.before), scale.place(drop.after)
+        sheet.text(left - 14, y, cut(drop.model, left - 16), anchor="end")
+        sheet.line(before, y, after, y, "axis", 2.5)
+        about = f"{drop.model}, {reference}: {percent(drop.before)}"
+        sheet.circle(before, y, 6, fill="paper", edge="accent", about=about)
+        about = f"{drop.model}, {drop.form}: {percent(drop.after)}"
+        sheet.diamond(after, y, 7, fill="warn", edge="paper", edge_width=1, about=about)
+        shown = show(drop.diff, "difference")
+        sheet.text(_RIGHT + 58, y, shown, anchor="end", bold=True)
+        sheet.text(_RIGHT + 66, y, cut(drop.form, 84, SMALL), role="soft", size=SMALL)
+    return sheet
+
+
+def _table(drops: list[_Drop], reference: str) -> Table:
+    columns = (
+        MODEL,
+        Column(reference, "before", ("before",), "rate"),
+        Column("Weakest wording", "form", ("form",)),
+        Column("Compliance there", "after", ("after",), "rate"),
+        Column("Δ", "diff", ("diff",), "difference"),
+    )
+    records = map(asdict, drops)
+    return Table(
+        f"From {reference} to the weakest wording",
+        columns,
+        tuple(tuple(column.value(record) for column in columns) for record in records),
+    )
