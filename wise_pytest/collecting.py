@@ -47,8 +47,10 @@ class CollectorHooks:
     def __init__(self, collector: Collector, identity: RunIdentity) -> None:
         self._collector = collector
         self._identity = identity
-        self._outcome: Outcome | None = None
-        self._problem: str | None = None
+        self.outcome: Outcome | None = None
+        """What the session has come to, once it has ended."""
+        self.problem: str | None = None
+        """What went wrong at its end."""
         self._usage: str | None = None
 
     @pytest.hookimpl(optionalhook=True)
@@ -87,17 +89,17 @@ class CollectorHooks:
         if any(getattr(option, name, False) for name in WITHOUT_TESTS):
             return
         try:
-            self._outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)
+            self.outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)
         except ConfigError as error:
             self.note_problem(session, str(error))
             return
-        failed = self._outcome is not None and not self._outcome.passed
+        failed = self.outcome is not None and not self.outcome.passed
         if failed and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def note_problem(self, session: pytest.Session, problem: str) -> None:
         """Learn of something that went wrong at the end; no session passes with it."""
-        self._problem = problem
+        self.problem = problem
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -126,12 +128,12 @@ class CollectorHooks:
             )
         if self._usage is not None:
             terminal.write_line(f"ERROR: {self._usage}", red=True)
-        if self._problem is not None:
+        if self.problem is not None:
             terminal.write_sep("=", "wise audit")
-            terminal.write_line(f"ERROR: {self._problem}", red=True)
-        if self._outcome is None:
+            terminal.write_line(f"ERROR: {self.problem}", red=True)
+        if self.outcome is None:
             return
         terminal.write_sep("=", "wise audit")
-        for line in self._outcome.lines:
+        for line in self.outcome.lines:
             markup = {} if line.style == "plain" else {line.style: True}
             terminal.write_line(line.text, **markup)

@@ -1,4 +1,4 @@
-"""Writing a text file whole or not at all; for whoever keeps what a run produced.
+"""Writing a file whole or not at all; for whoever keeps what a run produced.
 
 The reports, the session and the recordings write through here, so that a full
 disk, a killed process or one odd character in a model's answer never costs the
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from wise_pytest.errors import WiseError
 
 
-def write_whole(path: Path | str, text: str, *, error: type[WiseError] = ReportError) -> Path:
+def write_whole(path: Path | str, text: str | bytes, *, error: type[WiseError] = ReportError) -> Path:
     r"""Write ``text`` to ``path`` as UTF-8, replacing the file in one step.
 
     Line ends are written as they stand in ``text``. A lone surrogate, which
     UTF-8 cannot hold, is written as its escape, such as ``\ud83d``. Missing
-    parent folders are made. A link is followed; a device or pipe is written to
+    parent folders are made. Bytes are written as they are. A link is followed; a device or pipe is written to
     and never replaced.
 
     Parameters
@@ -48,7 +48,7 @@ def write_whole(path: Path | str, text: str, *, error: type[WiseError] = ReportE
         file is left as it was.
     """
     path = Path(path)
-    content = text.encode("utf-8", errors="backslashreplace")
+    content = text if isinstance(text, bytes) else text.encode("utf-8", errors="backslashreplace")
     try:
         target = Path(os.path.realpath(path))
         target.parent.mkdir(parents=True, exist_ok=True)

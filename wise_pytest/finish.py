@@ -19,6 +19,8 @@ from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.table import table_of
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import partial_reason, write_manifest
+from wise_pytest.recorded import generations_of
+from wise_pytest.report.facts import GateVerdict, failed_checks, gate_verdict, unevaluated_checks
 from wise_pytest.report.kinds import kinds_of_a_run
 from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.terminal import Line, summary_lines
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from wise_pytest.audit.table import RowTable
     from wise_pytest.records import Row
     from wise_pytest.report.kinds import ReportKind
+    from wise_pytest.report.writer import Generations
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan, RunIdentity
 
@@ -44,12 +47,15 @@ class Outcome:
     lines: tuple[Line, ...]
     passed: bool
     """Whether the exit status may stay 0."""
+    verdict: GateVerdict
+    checks: tuple[str, ...] = ()
+    """One sentence for each check that does not hold, or could not be made."""
 
 
 def nothing_to_audit() -> Outcome:
     """The end of a session that was asked for an audit and has collected no panel: no pass, and no files."""
-    line = Line("gate: NOT EVALUATED: no test of a chosen panel was collected", "yellow")
-    return Outcome(lines=(line,), passed=False)
+    verdict = GateVerdict("not_evaluated", "NOT EVALUATED: no test of a chosen panel was collected")
+    return Outcome(lines=(Line(f"gate: {verdict.sentence}", "yellow"),), passed=False, verdict=verdict)
 
 
 def finish_run(
@@ -101,10 +107,18 @@ def finish_run(
     )
     document = to_document(audit, gate)
     text = dump(document)
-    written = write_report(document, folder, kinds_of_a_run(settings.reports), json_text=text)
+    kinds = kinds_of_a_run(settings.reports)
+    beside = None
+    if any(kind.kind == "html" for kind in (*kinds, *settings.reports)):
+        recordings = None if settings.disable_recording else settings.cassettes
+        beside = generations_of(rows, folder=folder, cassettes=recordings)
+    written = write_report(document, folder, kinds, json_text=text, generations=beside)
     if partial is None:
         _point_latest(folder)
-    notes = [problem, *_write_copies(document, text, settings.reports, folder, partial=partial)]
+    notes = [
+        problem,
+        *_write_copies(document, text, settings.reports, folder, partial=partial, beside=beside),
+    ]
     if environ.get(STEP_SUMMARY):
         notes.append(append_step_summary(environ, render_markdown(document)))
     outcome = {"n_rows": len(rows), "gate": gate.status, "exit_status_of_tests": exit_status}
@@ -112,7 +126,12 @@ def finish_run(
     width = shutil.get_terminal_size().columns
     lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
     lines += [Line(note, "yellow") for note in notes if note]
-    return Outcome(lines=tuple(lines), passed=gate.status == "pass" and problem is None)
+    return Outcome(
+        lines=tuple(lines),
+        passed=gate.status == "pass" and problem is None,
+        verdict=gate_verdict(document),
+        checks=(*failed_checks(document), *unevaluated_checks(document)),
+    )
 
 
 def _provenance(plan: Plan, table: RowTable, partial: str | None) -> dict[str, Any]:
@@ -127,7 +146,13 @@ def _provenance(plan: Plan, table: RowTable, partial: str | None) -> dict[str, A
 
 
 def _write_copies(
-    document: Mapping[str, Any], text: str, asked: Iterable[ReportKind], folder: Path, *, partial: str | None
+    document: Mapping[str, Any],
+    text: str,
+    asked: Iterable[ReportKind],
+    folder: Path,
+    *,
+    partial: str | None,
+    beside: Generations | None,
 ) -> list[str]:
     """Write the reports that have a place of their own; an incomplete run replaces none that is there."""
     notes = []
@@ -137,7 +162,7 @@ def _write_copies(
         if partial is not None and kind.path.exists():
             notes.append(f"{kind.path}: kept as it was, since this run is incomplete")
             continue
-        write_report(document, folder, [kind], json_text=text)
+        write_report(document, folder, [kind], json_text=text, generations=beside)
         notes.append(f"report: {kind.path}")
     return notes
 

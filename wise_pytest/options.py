@@ -66,7 +66,8 @@ _RUN: tuple[Option, ...] = (
         "report",
         "list",
         "KIND[:PATH]",
-        "report to write, repeatable: markdown, json or csv; PATH writes a copy there (default: all)",
+        "report to write, repeatable: markdown, json, html, csv, svg, png or comment; PATH writes a copy "
+        "there (default: all but png and comment)",
     ),
     Option("exclude", "list", "MODEL", "leave a model out of the primary results and the gate, repeatable"),
     Option("seed", "value", "N", f"seed of the bootstrap (default: {DEFAULT_SEED})"),

@@ -89,6 +89,11 @@ def configure(config: pytest.Config) -> None:
     collecting = CollectorHooks(collector, identity)
     running = RunningHooks(config, session, collector=collector, collecting=collecting)
     config.pluginmanager.register(running, "wise-running")
+    if config.option.xmlpath:
+        from wise_pytest.junit import JUnitHooks
+
+        # Before the collecting hooks: of two that come first, the later registered one does.
+        config.pluginmanager.register(JUnitHooks(config, collecting), "wise-junit")
     config.pluginmanager.register(collecting, "wise-collecting")
 
 

@@ -9,6 +9,7 @@ import pytest
 
 from tests.loopback import LoopbackServer, completion
 from tests.plugin.harness import SLOW_WITH_WORKERS, Project, Recorded, grid, without_run
+from wise_pytest.report.writer import STEP_SUMMARY_BYTES
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +46,8 @@ def test_data_is_no_failure_unless_the_run_is_strict(
     assert run.status == 0
     assert run.letters == "..bn"
     assert run.counts == {"passed": 2, "noncompliant": 1, "blocked": 1}
-    assert junit(project.path / "out.xml") == {"tests": 4, "failures": 0, "errors": 0, "skipped": 0}
+    # Four cells and the gate; the blocked and the noncompliant one are skipped, each with its reason.
+    assert junit(project.path / "out.xml") == {"tests": 5, "failures": 0, "errors": 0, "skipped": 2}
     rows = {(row["item"], row["form"]): row for row in run.rows}
     assert rows["i001", "POS"]["status"] == "blocked"
     assert rows["i001", "POS"]["compliant"] is None
@@ -65,7 +67,7 @@ def test_data_is_no_failure_unless_the_run_is_strict(
     strict = project.run(*base, "--wise-strict", "--junitxml=strict.xml")
     assert strict.status == 1
     assert strict.counts == {"passed": 2, "failed": 1, "blocked": 1}
-    assert junit(project.path / "strict.xml") == {"tests": 4, "failures": 1, "errors": 0, "skipped": 0}
+    assert junit(project.path / "strict.xml") == {"tests": 5, "failures": 1, "errors": 0, "skipped": 1}
     assert "under" in strict.flat
     assert "Answer using exactly 8 words." in strict.flat
     assert strict.audit["panels"] == run.audit["panels"]
@@ -85,8 +87,8 @@ def test_many_technical_errors_are_ten_lines_and_a_count(
     for sign in ("wise_pytest/", "def test_exact_count", "site-packages", "test_panel.py:5"):
         assert sign not in run.text
     counted = junit(project.path / "out.xml")
-    assert counted["tests"] == 32
-    assert counted["failures"] + counted["errors"] == 28
+    assert counted["tests"] == 33  # the gate, which does not pass, is the last
+    assert counted["failures"] + counted["errors"] == 29
 
 
 @pytest.mark.parametrize(
@@ -142,3 +144,26 @@ def test_the_report_is_added_to_the_page_of_a_ci_step(
     report = (run.folder / "audit.md").read_text("utf-8")
     assert page.read_text("utf-8") == "what was there\n\n" + report
     assert f"step summary: added to {page}" in run.flat
+
+
+def test_a_nearly_full_page_gets_the_verdict_and_never_changes_the_outcome(
+    project: Project, server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
+):
+    server.script = lambda _request, _n: completion("日本語" * 40)
+    page = project.path / "page.md"
+    held = "x" * (STEP_SUMMARY_BYTES - 1500)
+    page.write_text(held, encoding="utf-8")
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(page))
+    run = project.run("--model", f"m={server.base_url}", *grid(2), "--record-mode=once")
+    assert run.status == 0
+    content = page.read_bytes()
+    assert STEP_SUMMARY_BYTES - 1000 < len(content) <= STEP_SUMMARY_BYTES
+    added = content.decode("utf-8").removeprefix(held)
+    assert added.startswith("\n# WISE audit – PASS")
+    assert "lines are left out here" in added
+    assert "cut to fit its limit" in run.flat
+    page.write_text("x" * STEP_SUMMARY_BYTES, encoding="utf-8")
+    again = project.run("--model", f"m={server.base_url}", *grid(2))
+    assert again.status == 0
+    assert "has no room left" in again.flat
+    assert page.stat().st_size == STEP_SUMMARY_BYTES

@@ -25,10 +25,13 @@ HEAVY = {
     "filelock",
     "httpcore",
     "httpx",
+    "jinja2",
+    "markupsafe",
     "matplotlib",
     "numpy",
     "pandas",
     "pingouin",
+    "resvg_py",
     "scipy",
     "statsmodels",
     "tabulate",
@@ -201,6 +204,9 @@ def test_a_replay_loads_what_it_needs_when_it_needs_it(project):
     assert "numpy" in loaded["end"]
     assert "pandas" not in loaded["end"]
     assert "filelock" not in loaded["end"]
+    # Pictures are drawn without a plotting library, and PNG only where it is asked for.
+    assert "jinja2" in loaded["end"]
+    assert heavy(loaded["end"]).isdisjoint({"matplotlib", "resvg_py"})
 
 
 def test_a_replay_needs_no_http_client_at_all(project):

@@ -34,6 +34,7 @@ RANKS = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 TOP = len(LAYERS)
 THIRD_PARTY = {
     "pytest": {"the top"},
+    "_pytest": {"the top"},
     "httpx": {"transport"},
     "vcr": {"cassettes"},
     "filelock": {"cassettes"},
@@ -43,7 +44,9 @@ THIRD_PARTY = {
     "pyarrow": {"audit"},
     "statsmodels": {"stats"},
     "pingouin": {"stats"},
-    "matplotlib": {"report"},
+    "jinja2": {"report"},
+    "markupsafe": {"report"},
+    "resvg_py": {"report"},
     "tabulate": {"report"},
 }
 """Each dependency, and the layers that may use it when they run."""
@@ -239,9 +242,18 @@ def test_a_dependency_is_used_only_where_it_belongs(module):
     assert [name for name in foreign if place not in THIRD_PARTY[name]] == []
 
 
-def test_httpx_is_imported_by_one_module():
-    users = [module for module in SOURCES if "httpx" in first_parts(runtime_imports(module))]
-    assert users == ["wise_pytest.transport.wire"]
+@pytest.mark.parametrize(
+    ("dependency", "only"),
+    [
+        ("httpx", "wise_pytest.transport.wire"),
+        ("resvg_py", "wise_pytest.report.figures.png"),
+        ("jinja2", "wise_pytest.report.html.page"),
+        ("_pytest", "wise_pytest.junit"),
+    ],
+)
+def test_some_dependencies_are_imported_by_one_module(dependency, only):
+    users = [module for module in SOURCES if dependency in first_parts(runtime_imports(module))]
+    assert users == [only]
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,14 @@ from pathlib import Path
 
 import pytest
 
+from wise_pytest.audit.audit import build_audit
+from wise_pytest.audit.document import to_document
+from wise_pytest.audit.table import table_of
 from wise_pytest.errors import CassetteError, OptionError, ReportError
 from wise_pytest.files import write_whole
-from wise_pytest.report.kinds import ReportKind, parse_report_option
+from wise_pytest.records import Row
+from wise_pytest.report.kinds import NAMES, ReportKind, kinds_of_a_run, parse_report_option
+from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.writer import STEP_SUMMARY_BYTES, append_step_summary, write_report
 
 DOCUMENT = {
@@ -171,8 +176,53 @@ class TestStepSummary:
         assert said is not None
         assert "cannot be written" in said
 
+    def test_20000_failing_rows_in_other_scripts_leave_a_page_that_can_be_read(self, tmp_path):
+        rows = [
+            Row(
+                panel=f"パネル{panel}",
+                model=f"模型{number % 400:03}",
+                provider="供給",
+                item=f"項目{number // 400}",
+                form="否定",
+                repetition=1,
+                compliant=False,
+                text="日本語の長い答え" * 20,
+                direction="超過",
+            )
+            for panel in range(2)
+            for number in range(10_000)
+        ]
+        text = render_markdown(to_document(build_audit(table_of(rows), replicates=0)))
+        path = tmp_path / "summary.md"
+        held = b"x" * (STEP_SUMMARY_BYTES - 20_000)
+        path.write_bytes(held)
+        said = append_step_summary({"GITHUB_STEP_SUMMARY": str(path)}, text)
+        assert said is not None
+        assert "cut to fit" in said
+        content = path.read_bytes()
+        assert STEP_SUMMARY_BYTES - 500 < len(content) <= STEP_SUMMARY_BYTES
+        added = content.removeprefix(held).decode("utf-8")
+        assert added.startswith("\n# WISE audit – NOT EVALUATED")
+        assert "lines are left out here" in added.splitlines()[-1]
+
 
 class TestReportOption:
+    @pytest.mark.parametrize(
+        ("asked", "written"),
+        [
+            ([], ["markdown", "json", "html", "csv", "svg"]),
+            (["markdown"], ["markdown", "json"]),
+            (["png"], ["markdown", "json", "html", "csv", "svg", "png"]),
+            (["html", "comment"], ["json", "html", "comment"]),
+            (["html:elsewhere.html"], ["markdown", "json", "html", "csv", "svg"]),
+            (list(NAMES), list(NAMES)),
+        ],
+    )
+    def test_what_goes_into_the_folder_of_a_run(self, asked, written):
+        found = kinds_of_a_run([parse_report_option(text) for text in asked])
+        assert [kind.kind for kind in found] == written
+        assert all(kind.path is None for kind in found)
+
     @pytest.mark.parametrize(
         ("text", "kind"),
         [
@@ -192,7 +242,9 @@ class TestReportOption:
 
     @pytest.mark.parametrize("text", ["pdf", "pdf:x", "", r"C:\reports\audit.md", "Markdown"])
     def test_an_unknown_kind_names_those_that_exist(self, text):
-        with pytest.raises(OptionError, match=r"there is no kind .* one of markdown, json, csv$"):
+        with pytest.raises(
+            OptionError, match=r"there is no kind .* one of markdown, json, html, csv, svg, png, comment$"
+        ):
             parse_report_option(text)
 
     def test_a_colon_without_a_path(self):

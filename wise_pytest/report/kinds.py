@@ -14,8 +14,16 @@ from wise_pytest.errors import OptionError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-DEFAULT_NAMES: Mapping[str, str] = {"markdown": "audit.md", "json": "audit.json", "csv": "tables"}
-"""Each kind, and where in a run's folder it goes; ``csv`` is a folder of tables."""
+DEFAULT_NAMES: Mapping[str, str] = {
+    "markdown": "audit.md",
+    "json": "audit.json",
+    "html": "audit.html",
+    "csv": "tables",
+    "svg": "figures",
+}
+"""What every run has, and where in its folder it goes; ``csv`` and ``svg`` are folders."""
+NAMES: Mapping[str, str] = {**DEFAULT_NAMES, "png": "figures", "comment": "comment.md"}
+"""Every kind: those above, and those that are made only where they are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +31,24 @@ class ReportKind:
     """One report that is asked for."""
 
     kind: str
-    """A key of `DEFAULT_NAMES`."""
+    """A key of `NAMES`."""
     path: Path | None = None
     """Where to write it, or ``None`` for its place in the run's folder."""
 
     def target(self, directory: Path) -> Path:
         """Where this report goes for a run that is kept in ``directory``."""
-        return directory / DEFAULT_NAMES[self.kind] if self.path is None else self.path
+        return directory / NAMES[self.kind] if self.path is None else self.path
 
 
 def kinds_of_a_run(asked: Iterable[ReportKind]) -> list[ReportKind]:
-    """What goes into a run's own folder: every kind, or those asked for without a path and the JSON."""
+    """What goes into a run's own folder.
+
+    Either what every run has, or what is asked for without a path, and always
+    the JSON. A kind that no run has by itself is added to the others.
+    """
     names = {kind.kind for kind in asked if kind.path is None}
-    return [ReportKind(name) for name in DEFAULT_NAMES if not names or name in names or name == "json"]
+    chosen = names & DEFAULT_NAMES.keys() or DEFAULT_NAMES.keys()
+    return [ReportKind(name) for name in NAMES if name in chosen or name in names or name == "json"]
 
 
 def parse_report_option(text: str, name: str = "--wise-report") -> ReportKind:
@@ -51,8 +64,8 @@ def parse_report_option(text: str, name: str = "--wise-report") -> ReportKind:
     """
     kind, colon, path = text.partition(":")
     kind = kind.strip()
-    known = ", ".join(DEFAULT_NAMES)
-    if kind not in DEFAULT_NAMES:
+    known = ", ".join(NAMES)
+    if kind not in NAMES:
         raise OptionError(
             f"{name} {text!r}: there is no kind {kind!r}; write KIND[:PATH] with one of {known}"
         )
