@@ -418,7 +418,13 @@ class TestMarkdown:
         text = render_markdown(document)
         assert "The worst form and the gap depend on the forms that the panel declares" in text
         assert "Rates of different providers are not directly comparable" in text
-        assert "the verifier counts whitespace-separated words of the complete output" in text
+        assert "A verifier sees the complete visible output and repairs nothing" in text
+
+    def test_what_a_verifier_counts_is_said_of_those_that_scored(self, document):
+        document["panels"]["exact_count"]["verifiers"] = ["word_count/1", "mine/1"]
+        text = render_markdown(document)
+        assert "word_count/1: words are what blanks separate; a hyphenated word is one" in text
+        assert "mine/1: a verifier of your own." in text
 
     def test_a_partial_run_says_so_at_the_top(self, document):
         document["run"]["partial"] = "partial: 3 of 8 cells"

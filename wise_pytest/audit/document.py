@@ -96,6 +96,7 @@ def _panel(panel: PanelAudit) -> dict[str, Any]:
         **({"title": panel.title} if panel.title else {}),
         **({"question": panel.question} if panel.question else {}),
         "reference": panel.reference,
+        "verifiers": list(panel.verifiers),
         "models": list(panel.models),
         "excluded": dict(panel.excluded),
         "n_rows": panel.n_rows,

@@ -105,6 +105,7 @@ def audit_panel(source: PanelInput) -> PanelAudit:
         notes=tuple(_notes(source, pooled, by_model)),
         targets=_targets_by_form(source, forms, primary),
         ranks=_ranks(source, forms, primary),
+        verifiers=source.verifiers,
         title=None if source.declared is None else source.declared.title,
         question=None if source.declared is None else source.declared.question,
     )

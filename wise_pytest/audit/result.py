@@ -229,6 +229,8 @@ class PanelAudit:
     targets: Mapping[str, tuple[TargetOutcome, ...]]
     """By form, over the primary models; empty where the targets are no numbers."""
     ranks: Ranks
+    verifiers: tuple[str, ...]
+    """Named by the rows, sorted."""
     title: str | None = None
     """As the panel is declared."""
     question: str | None = None

@@ -108,8 +108,8 @@ class Column:
 
 
 def scalar(found: Any, *, reason: str | None = None) -> Value:
-    """A JSON value as a cell; nothing, NaN and the infinities are `Missing`."""
-    if found is None or (isinstance(found, float) and not math.isfinite(found)):
+    """A JSON value as a cell; nothing, an empty list, NaN and the infinities are `Missing`."""
+    if found is None or found in ([], {}) or (isinstance(found, float) and not math.isfinite(found)):
         return Missing(reason)
     if isinstance(found, bool):
         return "yes" if found else "no"

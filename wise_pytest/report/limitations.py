@@ -30,6 +30,11 @@ LIMITATIONS = (
         "resample items alone. A p value is two-sided, from the same replicates; Holm's method corrects "
         "those of a panel together."
     ),
+    (
+        "Each replicate has its own best and worst form, and resampling adds noise to every rate: the "
+        "interval of a gap leans upwards, that of a worst form downwards, and neither tells whether there "
+        "is a gap at all. The differences to the reference form do."
+    ),
     "A large gap is no verdict on negation: longer and later positive wordings can cost compliance as well.",
 )
 VERIFIERS: Mapping[str, str] = {

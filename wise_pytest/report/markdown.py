@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from wise_pytest.report import diagnostics, facts, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
+from wise_pytest.report.limitations import LIMITATIONS, verifier_sentence
 from wise_pytest.report.text import escape_markdown
 
 if TYPE_CHECKING:
@@ -21,35 +22,6 @@ if TYPE_CHECKING:
     from wise_pytest.report.columns import Column, Value
     from wise_pytest.report.tables import Document, Table
 
-_LIMITATIONS = (
-    (
-        "The worst form and the gap depend on the forms that the panel declares: they say how far these "
-        "wordings differ, not how bad a wording can be."
-    ),
-    (
-        "Rates of different providers are not directly comparable: system prompts, decoding defaults and "
-        "what counts as visible output differ between them."
-    ),
-    (
-        "Where a panel counts words, the verifier counts whitespace-separated words of the complete output "
-        "and repairs nothing: an added greeting counts, and a hyphenated word is one."
-    ),
-    (
-        "A rate is taken over scored generations only; refusals and truncated outputs are scored as they "
-        "stand, technical errors and blocked outputs are left out and show in the coverage."
-    ),
-    (
-        "Intervals hold the middle 95 % of bootstrap replicates: they say how far a figure would move with "
-        "other units of the resampled kinds, and nothing of what was not resampled; those of a ranking "
-        "resample items alone. A p value is two-sided, from the same replicates; Holm's method corrects "
-        "those of a panel together."
-    ),
-    (
-        "Each replicate has its own best and worst form, and resampling adds noise to every rate: the "
-        "interval of a gap leans upwards, that of a worst form downwards, and neither tells whether there "
-        "is a gap at all. The differences to the reference form do."
-    ),
-)
 _RUN_LABELS = {
     "wise_pytest": "wise-pytest",
     "n_rows": "Rows",
@@ -67,7 +39,7 @@ def render_markdown(document: Document) -> str:
     for panel_id, panel in tables.panels_of(document).items():
         blocks += _panel(panel_id, panel)
     blocks += _cross(document)
-    blocks += ["## How to read this", _bullets(_LIMITATIONS, escaped=True)]
+    blocks += ["## How to read this", _bullets([*LIMITATIONS, *_what_counts(document)])]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -189,6 +161,13 @@ def _cross(document: Document) -> Iterator[str]:
     if left_out:
         yield "Left out of this view:"
         yield _bullets(f"{model} ({words(reason)})" for model, reason in left_out.items())
+
+
+def _what_counts(document: Document) -> list[str]:
+    """What each verifier that has scored a row takes for what it counts."""
+    panels = tables.panels_of(document).values()
+    verifiers = dict.fromkeys(str(name) for panel in panels for name in tables.listed(panel, "verifiers"))
+    return [verifier_sentence(name) for name in verifiers]
 
 
 def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:

@@ -61,6 +61,7 @@ SUMMARY_INTERVALS = tuple(
     Column(f"Interval of {label}", f"{name}_ci", ("summary", f"{name}_ci"), "rate_interval", optional=True)
     for name, label in (("pos", "POS"), ("mean", "mean"), ("worst", "worst"), ("gap", "gap"))
 )
+NO_WIDTH = Column("Without width", "degenerate_ci", ("summary", "degenerate_ci"), optional=True)
 SUMMARY_REASON = Column("Reason", "reason", ("why",))
 SIZE = (
     Column("Models", "n_models", ("n_models",), "count"),
@@ -165,7 +166,10 @@ def intervals_table(document: Document) -> Table:
         for record in _summaries(document)
         if any(column.present(record) for column in SUMMARY_INTERVALS)
     ]
-    return made_table("Intervals of the summary", (PANEL, *SUMMARY_INTERVALS), records)
+    widthless = (
+        [NO_WIDTH] if any(mapping(record, "summary").get("degenerate_ci") for record in records) else []
+    )
+    return made_table("Intervals of the summary", (PANEL, *SUMMARY_INTERVALS, *widthless), records)
 
 
 def all_models_table(document: Document) -> Table:
@@ -269,7 +273,7 @@ class Tidy:
 def tidy_tables() -> tuple[Tidy, ...]:
     """The tables that are written as CSV, each under its name."""
     return (
-        Tidy("summary", (PANEL, *SUMMARY, *SUMMARY_INTERVALS, *SIZE, SUMMARY_REASON), _summaries),
+        Tidy("summary", (PANEL, *SUMMARY, *SUMMARY_INTERVALS, NO_WIDTH, *SIZE, SUMMARY_REASON), _summaries),
         Tidy("summary_all_models", (PANEL, *SUMMARY, *SUMMARY_INTERVALS, SUMMARY_REASON), _all_models),
         Tidy(
             "forms",
