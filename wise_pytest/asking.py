@@ -13,12 +13,11 @@ from wise_pytest.manifest import utc_now
 from wise_pytest.records import SCORED_STATUSES, Generation, build_row
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import Any
+    from collections.abc import Callable
 
+    from wise_pytest.calling import CellCall
     from wise_pytest.cassettes.vcr import CellPersister
-    from wise_pytest.endpoints.model import Endpoint, HttpRequest
-    from wise_pytest.panels.model import Decoding
+    from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.records import Cell, Row, Verdict
     from wise_pytest.transport.client import Client, Response
 
@@ -45,28 +44,21 @@ class CellRun:
         cell: Cell,
         *,
         run: str,
-        endpoint: Endpoint,
-        decoding: Decoding,
-        key: str | None,
+        call: CellCall,
         client: Client,
         persister: CellPersister | None,
-        describe_recording: Callable[[], Mapping[str, Any]],
-        writer: str,
         strict: bool,
+        on_live: Callable[[], None],
         answered: Generation | None = None,
     ) -> None:
         self.cell = cell
         self.row: Row | None = None
         self._run = run
-        self._endpoint = endpoint
-        self._decoding = decoding
-        # Kept in a closure, so that no traceback that shows local values can show the key.
-        self._key: Callable[[], str | None] = lambda: key
+        self._call = call
         self._client = client
         self._persister = persister
-        self._describe_recording = describe_recording
-        self._writer = writer
         self._strict = strict
+        self._on_live = on_live
         self.generation = answered
         """What ``ask`` has returned; of an earlier try of the same test, if there was one."""
         self._failure: TechnicalError | None = None
@@ -81,6 +73,8 @@ class CellRun:
         TechnicalError
             If there is no usable reply. The cell's row is kept with the status
             ``error``; it is never scored.
+        BudgetReached
+            If the run's budget does not reach for it. It has no row.
         """
         with self._asking:
             if self._failure is not None:
@@ -147,17 +141,18 @@ class CellRun:
     def _ask(self) -> Generation:
         from wise_pytest.endpoints.protocols import PROTOCOLS
 
-        protocol = PROTOCOLS[self._endpoint.protocol]
-        request = protocol.build_request(self.cell.prompt, self._endpoint, self._decoding, self._key())
+        endpoint = self._call.target.endpoint
+        protocol = PROTOCOLS[endpoint.protocol]
+        request = self._call.request()
         self._request_digest = request.digest
         response = self._send(request)
         reply = protocol.read_reply(response.status, response.headers, response.body)
         recorded_at, attempts, latency_s = self._circumstances(response)
         flags = reply.flags
-        if reply.served_model is not None and not self._endpoint.is_served_by(reply.served_model):
+        if reply.served_model is not None and not endpoint.is_served_by(reply.served_model):
             flags = (*flags, "served_model_differs")
         if response.sent and self._persister is not None and reply.status != "error":
-            self._stage(recorded_at, attempts, latency_s)
+            self._stage(response, recorded_at, attempts, latency_s)
         return Generation(
             status=reply.status,
             text=reply.text,
@@ -176,7 +171,7 @@ class CellRun:
         from wise_pytest.cassettes.vcr import NoRecording
 
         try:
-            return self._client.send(request)
+            return self._client.send(request, self._call, on_live=self._on_live)
         except NoRecording:
             recording = None if self._persister is None else self._persister.recording
         if recording is None:
@@ -194,18 +189,20 @@ class CellRun:
         if not response.sent and recording is not None:
             return recording.recorded_at, recording.attempts, recording.latency_s
         # Rounded as a recording keeps it, so that a replay gives the same row.
-        return utc_now("milliseconds"), response.attempts or 1, round(response.latency_s or 0.0, 6)
+        recorded_at = response.arrived_at or utc_now("milliseconds")
+        return recorded_at, response.attempts or 1, round(response.latency_s or 0.0, 6)
 
-    def _stage(self, recorded_at: str, attempts: int, latency_s: float) -> None:
+    def _stage(self, response: Response, recorded_at: str, attempts: int, latency_s: float) -> None:
         from wise_pytest.cassettes.vcr import StagedRecording
 
         if self._persister is not None:
             self._persister.stage(
                 StagedRecording(
-                    session=self._describe_recording(),
-                    writer=self._writer,
+                    session=self._call.target.session,
+                    writer=self._call.target.writer,
                     recorded_at=recorded_at,
                     attempts=attempts,
                     latency_s=latency_s,
+                    kept_body=response.body if response.kept else None,
                 )
             )

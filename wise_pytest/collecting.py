@@ -21,22 +21,24 @@ from wise_pytest.xdist import (
     PLAN,
     PROBLEM,
     ROW,
-    decode_cell,
     decode_plan,
     encode_identity,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
     from wise_pytest.collector import Collector
     from wise_pytest.finish import Outcome
-    from wise_pytest.xdist import RunIdentity
+    from wise_pytest.progress import Progress
+    from wise_pytest.xdist import Plan, RunIdentity
 
 REPORTED = ("passed", "failed", "skipped")
 """pytest's own outcomes; a plugin that tries a test again reports the earlier tries as something else."""
 WITHOUT_TESTS = ("collectonly", "setuponly", "setupplan", "showfixtures", "show_fixtures_per_test")
 """pytest's options that collect and run no test."""
+CATEGORIES = {"compliant": "passed", "noncompliant": "noncompliant", "blocked": "blocked", "error": "error"}
+"""How pytest's last line counts the outcomes of cells."""
 MAX_ERRORS_SHOWN = 10
 """Technical errors that the terminal shows one by one; all are in the rows."""
 
@@ -44,14 +46,38 @@ MAX_ERRORS_SHOWN = 10
 class CollectorHooks:
     """Feeds the collector, sets the exit status, and prints what it says."""
 
-    def __init__(self, collector: Collector, identity: RunIdentity) -> None:
+    def __init__(
+        self,
+        collector: Collector,
+        identity: RunIdentity,
+        *,
+        progress: Progress,
+        wind_down: Callable[[pytest.Config], None],
+    ) -> None:
         self._collector = collector
         self._identity = identity
+        self._progress = progress
+        self._wind_down = wind_down
+        """Waits for replies that are under way, so that all is counted."""
         self.outcome: Outcome | None = None
         """What the session has come to, once it has ended."""
         self.problem: str | None = None
         """What went wrong at its end."""
         self._usage: str | None = None
+
+    def take_plan(self, plan: Plan) -> None:
+        """Learn what was collected."""
+        self._collector.take_plan(plan)
+        self._progress.plan(plan)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> Any:
+        """Keep pytest from writing letters where the progress is written over."""
+        outcome = getattr(report, OUTCOME, None)
+        if outcome is None or report.outcome not in REPORTED or not self._progress.replaces_letters:
+            return None
+        category = CATEGORIES.get(outcome, report.outcome)
+        return ("failed" if report.failed and outcome != "error" else category), "", ""
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
@@ -68,25 +94,34 @@ class CollectorHooks:
         """Keep what a report carries."""
         plan = getattr(report, PLAN, None)
         if plan is not None:
-            self._collector.take_plan(decode_plan(plan))
+            self.take_plan(decode_plan(plan))
         cell = getattr(report, CELL, None)
         if cell is not None:
-            self._collector.started(report.nodeid, decode_cell(cell))
+            self._collector.started(report.nodeid, cell)
         row = getattr(report, ROW, None)
         # Of a test that is tried again, an answer counts from the first try on; a technical error does not.
         if row is not None and (report.outcome in REPORTED or getattr(report, OUTCOME) != "error"):
-            self._collector.take_line(row, report.nodeid)
-        elif report.when == CRASHED and self._collector.crashed(report.nodeid) is not None:
-            setattr(report, OUTCOME, "error")
+            self._progress.count(self._collector.take_line(row, report.nodeid))
+            # pytest keeps every report to the end, and the collector has what this one carried.
+            setattr(report, ROW, None)
+        elif report.when == CRASHED:
+            crashed = self._collector.crashed(report.nodeid)
+            if crashed is not None:
+                self._progress.count(crashed)
+                setattr(report, OUTCOME, "error")
+        if cell is not None:
+            setattr(report, CELL, None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Audit, judge and report; a failed gate makes a good exit status bad, never the reverse."""
+        self._progress.end()
+        self._wind_down(session.config)
         if self._usage is not None:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
         option = session.config.option
-        if any(getattr(option, name, False) for name in WITHOUT_TESTS):
+        if self._collector.plan_only or any(getattr(option, name, False) for name in WITHOUT_TESTS):
             return
         try:
             self.outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)

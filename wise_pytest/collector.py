@@ -8,21 +8,23 @@ from workers, and hands them over when the session ends. The hooks in
 from __future__ import annotations
 
 import secrets
+import warnings
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import ReportError
 from wise_pytest.files import reason_of
 from wise_pytest.manifest import write_manifest
 from wise_pytest.records import JOURNAL, error_row
-from wise_pytest.xdist import Plan, decode_row
+from wise_pytest.xdist import Plan, decode_cell, decode_row
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
     from typing import TextIO
 
     from wise_pytest.finish import Outcome
-    from wise_pytest.records import Cell, CellKey, Row
+    from wise_pytest.records import CellKey, Row
+    from wise_pytest.report.progress import ModelSpent
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import RunIdentity
 
@@ -30,12 +32,16 @@ if TYPE_CHECKING:
 class Collector:
     """Keeps the rows of a run as they arrive, and turns them into its reports."""
 
-    def __init__(self, settings: Settings, identity: RunIdentity) -> None:
+    def __init__(
+        self, settings: Settings, identity: RunIdentity, *, spent: Callable[[], Sequence[ModelSpent]]
+    ) -> None:
         self._settings = settings
+        self.spent = spent
+        """What was spent so far, by model."""
         self._identity = identity
         self._plan = Plan()
         self._rows: dict[CellKey, Row] = {}
-        self._running: dict[str, Cell] = {}
+        self._running: dict[str, str] = {}
         self._expected: tuple[str, Row | None] = ("", None)
         self._journal: TextIO | None = None
         self._journal_problem: str | None = None
@@ -45,12 +51,17 @@ class Collector:
         """Where this run's files are."""
         return self._settings.out / self._identity.run
 
+    @property
+    def plan_only(self) -> bool:
+        """Whether nothing is to be run."""
+        return self._settings.plan_only
+
     def take_plan(self, plan: Plan) -> None:
         """Learn what was collected; every worker says the same."""
         self._plan = plan
 
-    def started(self, node_id: str, cell: Cell) -> None:
-        """Remember what a worker is about to run, should it not survive."""
+    def started(self, node_id: str, cell: str) -> None:
+        """Remember what a worker is about to run, as the report says it, should it not survive."""
         self._running[node_id] = cell
 
     def crashed(self, node_id: str) -> Row | None:
@@ -58,7 +69,9 @@ class Collector:
         cell = self._running.pop(node_id, None)
         if cell is None:
             return None
-        row = error_row(cell, "the worker process ended during this test", run=self._identity.run)
+        row = error_row(
+            decode_cell(cell), "the worker process ended during this test", run=self._identity.run
+        )
         self._take(row, row.to_json())
         return row
 
@@ -66,16 +79,20 @@ class Collector:
         """Learn what a line says that this very process is about to report, so that it is not read back."""
         self._expected = (line, row)
 
-    def take_line(self, line: str, node_id: str) -> None:
+    def take_line(self, line: str, node_id: str) -> Row:
         """Keep the row that a test's report carries."""
-        expected, row = self._expected
+        expected, known = self._expected
         self._running.pop(node_id, None)
-        self._take(decode_row(line) if row is None or line is not expected else row, line)
+        row = decode_row(line) if known is None or line is not expected else known
+        self._take(row, line)
+        return row
 
     def _take(self, row: Row, line: str) -> None:
         """Keep a row, in memory and at the end of the journal; the first of a cell stays."""
         if row.key in self._rows:
             return
+        if not self._rows and self._settings.is_live:
+            _load_what_the_end_needs()
         self._rows[row.key] = row
         if self._journal_problem is not None:
             return
@@ -108,7 +125,14 @@ class Collector:
             problem=self._journal_problem,
             exit_status=exit_status,
             environ=environ,
+            spent=self.spent(),
         )
+
+
+def _load_what_the_end_needs() -> None:
+    """Import it while replies are under way anyway, and not when somebody waits for the end."""
+    with warnings.catch_warnings(action="ignore"):  # whatever the libraries have to say is no test's fault
+        import wise_pytest.finish  # noqa: F401
 
 
 def check_writable(out: Path) -> None:

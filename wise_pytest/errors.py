@@ -10,6 +10,7 @@
     │   ├── CassetteError      a recording that is cut, corrupt or from another version
     │   ├── RowsError          a rows file that cannot be read or contradicts itself
     │   └── ReportError        a report that cannot be written where it was asked for
+    ├── BudgetReached          one cell was not asked, since the run's budget does not reach for it
     └── TechnicalError         one cell has no usable reply; it is never scored
         ├── MissingRecording   replaying, and this cell was never recorded
         ├── StaleRecording     replaying, and the request has changed since it was recorded
@@ -53,6 +54,10 @@ class RowsError(ConfigError):
 
 class ReportError(ConfigError):
     """A report that cannot be written where it was asked for."""
+
+
+class BudgetReached(WiseError):  # noqa: N818 - named for what happened, as the tree reads
+    """One cell was not asked, since the run's budget does not reach for it; it has no row."""
 
 
 class TechnicalError(WiseError):

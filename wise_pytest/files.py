@@ -19,7 +19,13 @@ if TYPE_CHECKING:
     from wise_pytest.errors import WiseError
 
 
-def write_whole(path: Path | str, text: str | bytes, *, error: type[WiseError] = ReportError) -> Path:
+def write_whole(
+    path: Path | str,
+    text: str | bytes,
+    *,
+    error: type[WiseError] = ReportError,
+    durable: bool = False,
+) -> Path:
     r"""Write ``text`` to ``path`` as UTF-8, replacing the file in one step.
 
     Line ends are written as they stand in ``text``. A lone surrogate, which
@@ -35,6 +41,9 @@ def write_whole(path: Path | str, text: str | bytes, *, error: type[WiseError] =
         Its whole new content.
     error
         The class to raise, for callers whose files are no reports.
+    durable
+        Whether the disk itself must have it before this returns: for what
+        takes the place of something that cannot be had again.
 
     Returns
     -------
@@ -57,7 +66,7 @@ def write_whole(path: Path | str, text: str | bytes, *, error: type[WiseError] =
         if target.exists() and not target.is_file():
             target.write_bytes(content)
         else:
-            _replace(target, content)
+            _replace(target, content, durable=durable)
     except (OSError, ValueError) as problem:  # ValueError: a NUL or a lone surrogate in the path
         raise error(f"{path}: cannot be written: {reason_of(problem)}") from problem
     return path
@@ -69,7 +78,7 @@ def reason_of(problem: BaseException) -> str:
     return str(said) if said else str(problem) or type(problem).__name__
 
 
-def _replace(target: Path, content: bytes) -> None:
+def _replace(target: Path, content: bytes, *, durable: bool) -> None:
     # The name is short, so that a target at the file system's limit of a name still works.
     # Made with open() and not by tempfile, whose files nobody else may read.
     draft = target.with_name(f".wise-{secrets.token_hex(8)}.tmp")
@@ -77,7 +86,15 @@ def _replace(target: Path, content: bytes) -> None:
         with draft.open("xb") as stream:
             stream.write(content)
             stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
         draft.replace(target)
+        if durable and os.name == "posix":
+            folder = os.open(target.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)  # the name, too
+            finally:
+                os.close(folder)
     except BaseException:
         with contextlib.suppress(OSError):
             draft.unlink()

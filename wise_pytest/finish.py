@@ -23,6 +23,7 @@ from wise_pytest.recorded import generations_of
 from wise_pytest.report.facts import GateVerdict, failed_checks, gate_verdict, unevaluated_checks
 from wise_pytest.report.kinds import kinds_of_a_run
 from wise_pytest.report.markdown import render_markdown
+from wise_pytest.report.progress import spent_lines, spent_record
 from wise_pytest.report.terminal import Line, summary_lines
 from wise_pytest.report.writer import STEP_SUMMARY, append_step_summary, write_report
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from wise_pytest.audit.table import RowTable
     from wise_pytest.records import Row
     from wise_pytest.report.kinds import ReportKind
+    from wise_pytest.report.progress import ModelSpent
     from wise_pytest.report.writer import Generations
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan, RunIdentity
@@ -68,6 +70,7 @@ def finish_run(
     problem: str | None,
     exit_status: int,
     environ: Mapping[str, str],
+    spent: Sequence[ModelSpent] = (),
 ) -> Outcome:
     """Audit the rows, judge the gate, write every report.
 
@@ -81,6 +84,8 @@ def finish_run(
         What pytest has come to so far; kept in the manifest.
     environ
         Where ``GITHUB_STEP_SUMMARY`` may be named.
+    spent
+        What the run's calls have cost; nothing of a replay.
 
     Raises
     ------
@@ -121,10 +126,16 @@ def finish_run(
     ]
     if environ.get(STEP_SUMMARY):
         notes.append(append_step_summary(environ, render_markdown(document)))
-    outcome = {"n_rows": len(rows), "gate": gate.status, "exit_status_of_tests": exit_status}
+    outcome = {
+        "n_rows": len(rows),
+        "gate": gate.status,
+        "exit_status_of_tests": exit_status,
+        "spent": spent_record(spent),
+    }
     write_manifest(folder, settings, identity, plan, outcome=outcome)
     width = shutil.get_terminal_size().columns
     lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
+    lines += [Line(text) for text in spent_lines(spent, max_usd=settings.max_cost_usd)]
     lines += [Line(note, "yellow") for note in notes if note]
     return Outcome(
         lines=tuple(lines),

@@ -26,6 +26,8 @@ DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
 DEFAULT_SEED = 0
 DEFAULT_REPLICATES = 2000
+DEFAULT_CONCURRENCY = 32
+"""Requests in flight to a remote provider."""
 
 
 class Option(NamedTuple):
@@ -82,6 +84,20 @@ _RUN: tuple[Option, ...] = (
         "value",
         "FILE",
         "beginnings of outputs to count, one a line (default: those of the package, such as 'Here is')",
+    ),
+    Option(
+        "concurrency",
+        "value",
+        "N",
+        "requests in flight to one provider, all workers together "
+        f"(default: {DEFAULT_CONCURRENCY}; local servers: 1)",
+    ),
+    Option("rpm", "list", "[PROVIDER=]N", "requests a minute to each provider, or to that one, repeatable"),
+    Option(
+        "max-cost", "value", "USD", "ask for no more than this may cost, in US dollars, and end the run there"
+    ),
+    Option(
+        "plan", "switch", "", "print requests, tokens and price of what would run, and stop before any call"
     ),
     Option("strict", "switch", "", "fail the test of every non-compliant generation"),
     Option("note", "list", "KEY=VALUE", "something to keep with the recordings of this run, repeatable"),

@@ -7,19 +7,31 @@ The hooks are thin: what they decide is in ``Session``.
 from __future__ import annotations
 
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from wise_pytest.ahead import WorkerQueue
 from wise_pytest.collecting import REPORTED, CollectorHooks
 from wise_pytest.collector import Collector, check_writable
-from wise_pytest.errors import ConfigError, OptionError, WiseError
+from wise_pytest.errors import BudgetReached, ConfigError, OptionError, WiseError
 from wise_pytest.naming import slug
 from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.panels.cells import cell_id
+from wise_pytest.progress import Progress
 from wise_pytest.records import Cell
 from wise_pytest.session import Session, start_run
 from wise_pytest.settings import read_settings
+from wise_pytest.workers import (
+    distributes,
+    ends_early,
+    make_books,
+    make_scheduler,
+    note_death,
+    remove_books,
+    run_alone,
+)
 from wise_pytest.xdist import (
     CELL,
     OUTCOME,
@@ -32,17 +44,21 @@ from wise_pytest.xdist import (
     shared_identity,
     without_surrogates,
     worker_name,
+    worker_place,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from wise_pytest.ahead import Ahead
     from wise_pytest.asking import CellRun
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.records import Row
 
 PERSISTER: pytest.StashKey[CellPersister | None] = pytest.StashKey()
 CELL_RUN: pytest.StashKey[CellRun] = pytest.StashKey()
+MARKED: pytest.StashKey[pytest.Mark] = pytest.StashKey()
+KEYWORDS: pytest.StashKey[Any] = pytest.StashKey()
 
 NOT_SELECTED = object()
 """Stands in for the cells of a panel that the options leave out; its test is deselected."""
@@ -52,6 +68,10 @@ STATUS_LETTERS = {
     "error": ("error", "E", "ERROR"),
 }
 MAX_REASON_LENGTH = 300
+GRACE_S = 10.0
+"""How long a session that ends waits for replies that are under way."""
+WORKER_GRACE_S = 6.0
+"""The same of a worker, which xdist kills after ten seconds."""
 
 
 def configure(config: pytest.Config) -> None:
@@ -70,14 +90,21 @@ def configure(config: pytest.Config) -> None:
             raise OptionError(
                 "--dist each runs every test in every worker, and a cell is asked once: use --dist load"
             )
+        if settings.plan_only:
+            run_alone(config)
         identity = (
             shared_identity(config)
             if is_worker(config)
-            else start_run(settings, live=not config.option.collectonly)
+            else start_run(
+                settings,
+                live=not config.option.collectonly and not settings.plan_only,
+                steals=getattr(config.option, "dist", "no") == "worksteal",
+                books=make_books() if settings.is_live and distributes(config) else None,
+            )
         )
-        session = Session(settings, identity, writer=worker_name(config))
+        session = Session(settings, identity, writer=worker_name(config), place=worker_place(config))
         if not is_worker(config):
-            if not config.option.collectonly:
+            if not config.option.collectonly and not settings.plan_only:
                 check_writable(settings.out)
             session.check_recordings()
     except ConfigError as error:
@@ -85,8 +112,11 @@ def configure(config: pytest.Config) -> None:
     if is_worker(config):
         config.pluginmanager.register(RunningHooks(config, session), "wise-running")
         return
-    collector = Collector(settings, identity)
-    collecting = CollectorHooks(collector, identity)
+    collector = Collector(settings, identity, spent=session.spent)
+    progress = Progress(config, live=settings.is_live, usd=session.spent_usd)
+    collecting = CollectorHooks(
+        collector, identity, progress=progress, wind_down=partial(wind_down, session=session)
+    )
     running = RunningHooks(config, session, collector=collector, collecting=collecting)
     config.pluginmanager.register(running, "wise-running")
     if config.option.xmlpath:
@@ -114,10 +144,29 @@ class RunningHooks:
         self._collecting = collecting
         self._in_worker = is_worker(config)
         self._plan_sent = False
+        self._looks_ahead = False
         self._problem: str | None = None
         """Why nothing can be run, found while collecting."""
         self._held = ExitStack()
         """The lock of the recordings' folder, once it is taken."""
+        self._ahead: Ahead | None = None
+        self._queue: WorkerQueue | None = None
+        if session.settings.is_live:
+            self._ahead = session.look_ahead(_cell_of, ends_early=ends_early(config))
+            if self._in_worker:
+                self._queue = WorkerQueue(config, steals=session.identity.steals)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_xdist_make_scheduler(self, config: pytest.Config, log: Any) -> Any:
+        """Deal tests out so that workers can look ahead, where the run is live."""
+        return make_scheduler(config, log) if self._session.settings.is_live else None
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        """Close the books of a worker that has ended unexpectedly."""
+        if error is not None and self._session.identity.books is not None:
+            self._session.ledger.died(node.gateway.id)
+            note_death(self._session.identity.books)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -136,6 +185,8 @@ class RunningHooks:
         """Close what is open, and release the recordings' folder."""
         self._session.close()
         self._held.close()
+        if not self._in_worker:
+            remove_books(self._session.identity.books)
 
     def parametrize(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
         """Give a panel's test its cells; called by the plugin's ``pytest_generate_tests``."""
@@ -191,8 +242,25 @@ class RunningHooks:
             )
         except ConfigError as error:
             self._refuse(session.items, str(error))
-        if self._collector is not None:
-            self._collector.take_plan(self._session.plan)
+        if self._collecting is not None:
+            self._collecting.take_plan(self._session.plan)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """Print the plan instead of running anything, where that is asked for."""
+        if not self._session.settings.plan_only:
+            return None
+        terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+        if session.testsfailed or terminal is None:
+            return None if session.testsfailed else True
+        from wise_pytest.report.plan import plan_lines
+
+        cells = [cell for cell in map(_cell_of, session.items) if cell is not None]
+        costs = self._session.planned_costs(cells)
+        terminal.write_sep("=", "wise plan")
+        for line in plan_lines(costs, max_usd=self._session.settings.max_cost_usd):
+            terminal.write_line(line)
+        return True
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
@@ -200,6 +268,7 @@ class RunningHooks:
         if self._in_worker:
             if self._problem is not None:
                 session.config.workeroutput[PROBLEM] = self._problem  # type: ignore[attr-defined]
+            self._session.close(grace_s=WORKER_GRACE_S)
             return
         self._session.close()
         try:
@@ -218,9 +287,23 @@ class RunningHooks:
             return cast("dict[str, Any]", without_surrogates(data))
         return data
 
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Let go of what a test that has run leaves behind: pytest keeps every test to the session's end."""
+        result = yield
+        marked = item.stash.get(MARKED, None)
+        if marked is not None:
+            item.own_markers[:] = [mark for mark in item.own_markers if mark is not marked]
+            item.keywords[marked.name] = True
+        for key in (PERSISTER, CELL_RUN, MARKED, KEYWORDS):
+            if key in item.stash:
+                del item.stash[key]
+        return result
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         """Give the cell its cassette, in time for pytest-recording's fixtures."""
+        self._look_ahead(item)
         cell = _cell_of(item)
         if cell is None:
             return
@@ -231,6 +314,7 @@ class RunningHooks:
             arguments = marker_arguments(persister, record_mode=self._session.settings.record_mode)
             # First, so that it wins over the test's own ``vcr`` marker, which could let a replay call out.
             item.add_marker(pytest.mark.vcr(**arguments), append=False)
+            item.stash[MARKED] = item.own_markers[0]
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_recording_configure(self, vcr: Any) -> None:
@@ -255,7 +339,10 @@ class RunningHooks:
             )
         earlier = item.stash.get(CELL_RUN, None)
         run = self._session.cell_run(
-            cell, persister, answered=None if earlier is None else earlier.generation
+            cell,
+            persister,
+            on_live=partial(self._asked, item, cell),
+            answered=None if earlier is None else earlier.generation,
         )
         item.stash[CELL_RUN] = run
         return run
@@ -273,6 +360,8 @@ class RunningHooks:
         cell = _cell_of(item)
         if cell is None:
             return report
+        # The same for all reports of a test, and all are kept: so there need be one only.
+        report.keywords = item.stash.setdefault(KEYWORDS, report.keywords)
         if self._in_worker and report.when == "setup":
             setattr(report, CELL, encode_cell(cell))
         failed_setup = report.when == "setup" and report.failed
@@ -294,6 +383,13 @@ class RunningHooks:
     ) -> None:
         run = item.stash.get(CELL_RUN, None)
         row = None if run is None else run.row
+        problem = None if call.excinfo is None else call.excinfo.value
+        if isinstance(problem, BudgetReached):
+            self._end_for_budget(item, report, str(problem))
+            return
+        if isinstance(problem, ConfigError):
+            # A recording that cannot be kept, such as on a full disk: nothing more is to be paid for.
+            item.session.shouldfail = str(problem)
         if row is None:
             if report.skipped:
                 return
@@ -310,12 +406,50 @@ class RunningHooks:
         if self._collector is not None:
             self._collector.expect(line, row)
 
+    def _look_ahead(self, item: pytest.Item) -> None:
+        """Learn which tests have come to be certain."""
+        if self._ahead is None:
+            return
+        items = item.session.items
+        if self._queue is not None:
+            self._ahead.add(items[index] for index in self._queue.news())
+        elif not self._looks_ahead:
+            self._looks_ahead = True
+            self._ahead.add(items[items.index(item) + 1 :])
+
+    def _asked(self, item: pytest.Item, cell: Cell) -> None:
+        if self._ahead is not None:
+            self._ahead.asked(item, cell)
+
+    def _end_for_budget(self, item: pytest.Item, report: pytest.TestReport, reason: str) -> None:
+        """A cell that the budget does not reach for has no outcome; nor has any that would follow."""
+        report.outcome = "skipped"
+        report.longrepr = (str(item.path), 0, f"Skipped: {reason}")
+        if not self._in_worker:  # whose end would be an interruption; it passes over the rest
+            budget = self._session.settings.max_cost_usd
+            item.session.shouldfail = f"the budget of --wise-max-cost {budget} is used up"
+
     def _refuse(self, items: list[pytest.Item], problem: str) -> None:
         """End the session; a worker, whose end xdist would take for a crash, runs nothing instead."""
         if not self._in_worker:
             raise pytest.UsageError(problem)
         self._problem = problem
         items.clear()
+
+
+def wind_down(config: pytest.Config, *, session: Session) -> None:
+    """Wait for replies that are under way, and say why the end takes a moment."""
+    n_in_flight = session.n_in_flight
+    terminal = config.pluginmanager.get_plugin("terminalreporter")
+    if n_in_flight and terminal is not None:
+        replies = "1 reply that is" if n_in_flight == 1 else f"{n_in_flight} replies that are"
+        terminal.ensure_newline()
+        terminal.write_line(f"waiting up to {GRACE_S:g} s for {replies} under way, to record them")
+    try:
+        session.close(grace_s=GRACE_S)
+    except KeyboardInterrupt:
+        # Whoever is in a hurry loses what was under way, and nothing else.
+        session.close()
 
 
 def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:

@@ -10,26 +10,36 @@ import os
 import secrets
 from datetime import UTC, datetime
 from importlib.metadata import version
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from wise_pytest import __version__
 from wise_pytest.errors import ModelError, OptionError
 from wise_pytest.manifest import utc_now
+from wise_pytest.options import DEFAULT_CONCURRENCY
 from wise_pytest.records import error_row
+from wise_pytest.workers import count_deaths
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from wise_pytest.ahead import Ahead
     from wise_pytest.asking import CellRun
+    from wise_pytest.calling import CellCall, Target
     from wise_pytest.cassettes.store import CassetteStore
     from wise_pytest.cassettes.vcr import CellPersister
     from wise_pytest.endpoints.model import Endpoint
     from wise_pytest.endpoints.secret import Secret
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Cell, CellKey, Generation, Row
+    from wise_pytest.report.plan import PlannedCost
+    from wise_pytest.report.progress import ModelSpent
     from wise_pytest.settings import Settings
+    from wise_pytest.transport.call import Limits
     from wise_pytest.transport.client import Client
+    from wise_pytest.transport.ledger import Ledger
 
 
 def new_run_id() -> str:
@@ -38,13 +48,19 @@ def new_run_id() -> str:
     return f"{now:%Y%m%dT%H%M%SZ}-{secrets.token_hex(3)}"
 
 
-def start_run(settings: Settings, *, live: bool) -> RunIdentity:
+def start_run(
+    settings: Settings, *, live: bool, steals: bool = False, books: Path | None = None
+) -> RunIdentity:
     """Name a new run; if it is to record, ask local servers what they are.
 
     Parameters
     ----------
     live
         Whether tests will run; a session that only collects asks nobody.
+    steals
+        Whether xdist may take tests back from a worker.
+    books
+        A folder for the books, where there will be several processes.
 
     Raises
     ------
@@ -56,17 +72,36 @@ def start_run(settings: Settings, *, live: bool) -> RunIdentity:
         from wise_pytest.transport.introspect import describe_servers
 
         servers = describe_servers([selected.endpoint for selected in settings.models])
-    return RunIdentity(run=new_run_id(), started_at=utc_now(), servers=servers)
+    return RunIdentity(
+        run=new_run_id(),
+        started_at=utc_now(),
+        servers=servers,
+        steals=steals,
+        books=None if books is None else str(books),
+    )
+
+
+def open_books(settings: Settings, identity: RunIdentity, *, owner: str) -> Ledger:
+    """The books of a run: a file where several processes share them."""
+    from wise_pytest.transport.ledger import NANO, Ledger, SharedLedger
+
+    budget = None if settings.max_cost_usd is None else round(settings.max_cost_usd * NANO)
+    if identity.books is None:
+        return Ledger(max_nano_usd=budget, owner=owner)
+    return SharedLedger(Path(identity.books), max_nano_usd=budget, owner=owner)
 
 
 class Session:
     """One process's part in a run: which cells there are, and what running one takes."""
 
-    def __init__(self, settings: Settings, identity: RunIdentity, *, writer: str) -> None:
+    def __init__(
+        self, settings: Settings, identity: RunIdentity, *, writer: str, place: tuple[int, int] = (0, 1)
+    ) -> None:
         self.settings = settings
         self.identity = identity
         self.plan = Plan()
         self._writer = writer
+        self._place = place
         self._endpoints: dict[str, Endpoint] = {
             selected.endpoint.name: selected.endpoint for selected in settings.models
         }
@@ -74,6 +109,10 @@ class Session:
         self._keys: dict[str, Secret | None] = {}
         self._store: CassetteStore | None = None
         self._client: Client | None = None
+        self._targets: dict[tuple[str, str], Target] = {}
+        self._ledger: Ledger | None = None
+        self._n_deaths = 0
+        self._parent = os.getppid()
 
     @property
     def store(self) -> CassetteStore:
@@ -199,59 +238,188 @@ class Session:
             return None
         from wise_pytest.cassettes.vcr import CellPersister
 
+        self.learn_of_deaths()
         pack = self.store.pack(cell.panel, cell.model)
+        # What was recorded ahead of this very test is not replayed to it: it takes its own reply.
+        is_new = self._client is not None and self._client.holds(cell.key)
         return CellPersister(
             pack,
             (cell.item, cell.form, cell.repetition),
-            rewrite=self.settings.record_mode == "rewrite",
+            rewrite=is_new or self.settings.record_mode == "rewrite",
         )
 
     def cell_run(
-        self, cell: Cell, persister: CellPersister | None, *, answered: Generation | None = None
+        self,
+        cell: Cell,
+        persister: CellPersister | None,
+        *,
+        on_live: Callable[[], None],
+        answered: Generation | None = None,
     ) -> CellRun:
         """What the test of a cell is given.
 
         Parameters
         ----------
+        on_live
+            Called when the endpoint is really asked.
         answered
             The answer that an earlier try of the test has had. It stays the
             answer: another try must not turn a miss into a pass, nor pay twice.
         """
         from wise_pytest.asking import CellRun
 
-        endpoint = self._endpoints[cell.model]
-        panel = self.panel(cell.panel)
         return CellRun(
             cell,
             run=self.identity.run,
-            endpoint=endpoint,
-            decoding=panel.decoding,
-            key=self._key(endpoint),
-            client=self._open_client(),
+            call=self.call(cell),
+            client=self.client,
             persister=persister,
-            describe_recording=lambda: self._recording_session(endpoint, panel),
-            writer=self._writer,
             strict=self.settings.strict,
+            on_live=on_live,
             answered=answered,
         )
+
+    def look_ahead(self, cell_of: Callable[[Any], Cell | None], *, ends_early: bool) -> Ahead:
+        """What asks cells ahead of their tests.
+
+        Parameters
+        ----------
+        cell_of
+            The cell of a test.
+        ends_early
+            Whether the session may end at any test, so that little is to be asked ahead.
+        """
+        from wise_pytest.ahead import Ahead
+
+        return Ahead(
+            lambda cells: self.client.expect(map(self.call, cells)),
+            cell_of,
+            width=(self.settings.concurrency or DEFAULT_CONCURRENCY) if ends_early else None,
+            has_replied=lambda: self.client.has_replied,
+        )
+
+    def call(self, cell: Cell) -> CellCall:
+        """What the transport is given of a cell."""
+        from wise_pytest.calling import CellCall
+
+        pair = (cell.panel, cell.model)
+        if pair not in self._targets:
+            self._targets[pair] = self._target(self.panel(cell.panel), self._endpoints[cell.model])
+        return CellCall(cell, self._targets[pair])
+
+    def _target(self, panel: Panel, endpoint: Endpoint) -> Target:
+        from wise_pytest.calling import Target
+
+        settings = self.settings
+        key = self._key(endpoint)
+        recorded = not settings.disable_recording
+        return Target(
+            endpoint=endpoint,
+            decoding=panel.decoding,
+            key=lambda: key,
+            pack=self.store.pack(panel.panel_id, endpoint.name) if recorded else None,
+            record_mode=settings.record_mode,
+            session=self._recording_session(endpoint, panel),
+            writer=self._writer,
+            refresh=self.learn_of_deaths,
+            lane=f"{endpoint.provider} {urlsplit(endpoint.base_url).netloc}",
+            limits=self._limits(endpoint),
+        )
+
+    def _limits(self, endpoint: Endpoint) -> Limits:
+        """The share of this process in what the endpoint is asked at a time."""
+        from wise_pytest.transport.call import Limits
+
+        settings = self.settings
+        # A local server that does not say how much it does at a time is asked for one thing.
+        slots = self.identity.servers.get(endpoint.name, {}).get("slots", 1)
+        default = slots if endpoint.local else DEFAULT_CONCURRENCY
+        total = settings.concurrency or endpoint.concurrency or default
+        number, count = self._place
+        share = total // count + (number < total % count)
+        rates = settings.requests_per_minute
+        return Limits(
+            concurrency=max(1, share),
+            requests_per_minute=rates.get(endpoint.provider, rates.get("", endpoint.requests_per_minute)),
+            tokens_per_minute=endpoint.tokens_per_minute,
+            shared_concurrency=total if total < count else None,
+        )
+
+    def learn_of_deaths(self) -> None:
+        """Take over what a worker had recorded that has died: its tests may have come to this one."""
+        if self.identity.books is None:
+            return
+        n_deaths = count_deaths(self.identity.books)
+        if n_deaths != self._n_deaths:
+            self._n_deaths = n_deaths
+            self.store.reread()
 
     def failed_row(self, cell: Cell, reason: str) -> Row:
         """The row of a cell whose test ended without an answer."""
         return error_row(cell, reason, run=self.identity.run)
 
-    def close(self) -> None:
-        """Close connections and recordings."""
-        if self._client is not None:
-            self._client.close()
-        if self._store is not None:
-            self._store.close()
+    def close(self, *, grace_s: float = 0.0) -> None:
+        """Close connections and recordings; replies that are under way may arrive within a grace time."""
+        try:
+            if self._client is not None:
+                self._client.close(grace_s=grace_s)
+        finally:
+            if self._store is not None:
+                self._store.close()
 
-    def _open_client(self) -> Client:
+    @property
+    def n_in_flight(self) -> int:
+        """Requests under way."""
+        return 0 if self._client is None else self._client.n_in_flight
+
+    def planned_costs(self, cells: Iterable[Cell]) -> list[PlannedCost]:
+        """What these cells would ask and cost."""
+        from wise_pytest.planning import plan_costs
+
+        return plan_costs(map(self.call, cells), self.store, self.panel)
+
+    def spent(self) -> list[ModelSpent]:
+        """What the calls of all processes have cost so far, by model."""
+        from wise_pytest.report.progress import ModelSpent
+
+        if not self.settings.is_live:
+            return []
+        return [
+            ModelSpent(
+                model=model,
+                n_calls=spent.calls,
+                input_tokens=spent.input_tokens,
+                output_tokens=spent.output_tokens,
+                usd=None if self._endpoints[model].price is None else spent.usd,
+                n_inexact=spent.inexact,
+            )
+            for model, spent in self.ledger.spent().items()
+        ]
+
+    def spent_usd(self) -> float | None:
+        """What was spent so far; ``None`` where nothing has a price."""
+        amounts = [spent.usd for spent in self.spent() if spent.usd is not None]
+        return sum(amounts) if amounts else None
+
+    @property
+    def client(self) -> Client:
+        """The way to the endpoints, opened when it is first needed."""
         if self._client is None:
             from wise_pytest.transport.client import Client
 
-            self._client = Client(needs_cassette=not self.settings.disable_recording)
+            self._client = Client(
+                needs_cassette=not self.settings.disable_recording,
+                ledger=self.ledger,
+                alive=lambda: os.getppid() == self._parent,
+            )
         return self._client
+
+    @property
+    def ledger(self) -> Ledger:
+        """The run's books, opened when they are first needed."""
+        if self._ledger is None:
+            self._ledger = open_books(self.settings, self.identity, owner=self._writer)
+        return self._ledger
 
     def _key(self, endpoint: Endpoint) -> Secret | None:
         """The endpoint's key, ``None`` if it cannot be used; a session that only replays looks for none."""
@@ -268,7 +436,7 @@ class Session:
 
     def _need_keys(self, cells: Iterable[Cell]) -> None:
         """Refuse to start a run that would fail at its first live call for want of a key."""
-        if self.settings.replays_only:
+        if not self.settings.is_live:
             return
         from wise_pytest.endpoints.registry import require_key
 

@@ -6,6 +6,7 @@ anything runs, so that what is wrong is said in one line and costs nothing.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import tomllib
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.endpoints.registry import MAX_CONCURRENCY
 from wise_pytest.errors import OptionError, PanelError
 from wise_pytest.options import (
     DEFAULT_CASSETTES,
@@ -36,13 +38,15 @@ if TYPE_CHECKING:
 
 WEIGHTS_NOTE = "weights_sha256"
 """The note that says which file a local server was started with."""
-PLACES = frozenset({"out", "cassettes", "report", "note"})
-"""Options that say where and with what remark, and ask for nothing."""
+PLACES = frozenset({"out", "cassettes", "report", "note", "concurrency", "rpm", "max-cost"})
+"""Options that say where, with what remark and how fast, and ask for nothing."""
 MAX_REPETITIONS = 10_000
 SETTINGS_KEYS = ("default_models", "models")
 """What ``[tool.wise]`` may hold."""
 MAX_SEED = 2**63 - 1
 MAX_REPLICATES = 1_000_000
+MAX_AMOUNT = 1e9
+"""No budget and no rate is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,12 @@ class Settings:
     strict: bool
     notes: Mapping[str, str]
     thresholds: Thresholds
+    concurrency: int | None
+    """Requests in flight to one provider; ``None`` for each endpoint's own default."""
+    requests_per_minute: Mapping[str, float]
+    """By provider; of the empty name for all others."""
+    max_cost_usd: float | None
+    plan_only: bool
     record_mode: str
     disable_recording: bool
     asked: bool
@@ -77,9 +87,14 @@ class Settings:
         return self.record_mode == "none" and not self.disable_recording
 
     @property
+    def is_live(self) -> bool:
+        """Whether this session may call out."""
+        return not self.replays_only and not self.plan_only
+
+    @property
     def records(self) -> bool:
         """Whether this session may write recordings."""
-        return self.record_mode != "none" and not self.disable_recording
+        return self.record_mode != "none" and not self.disable_recording and not self.plan_only
 
 
 def read_settings(config: pytest.Config) -> Settings | None:
@@ -125,7 +140,11 @@ def _build(
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
         thresholds=thresholds(values, prefix="wise-"),
-        record_mode=config.getoption("--record-mode", None) or "none",
+        concurrency=_concurrency(values["concurrency"]),
+        requests_per_minute=_rates(values["rpm"], models),
+        max_cost_usd=_max_cost(values["max-cost"], models),
+        plan_only=bool(values["plan"]),
+        record_mode=_record_mode(config, plan_only=bool(values["plan"])),
         disable_recording=bool(config.getoption("--disable-recording", default=False)),
         asked=any(
             config.getoption(option.dest, default=None) for option in OPTIONS if option.name not in PLACES
@@ -295,6 +314,61 @@ def _notes(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, str]:
                 f"--wise-note: {WEIGHTS_NOTE}={given} is not the file of {endpoint.name}, which has {known}"
             )
     return notes
+
+
+def _record_mode(config: pytest.Config, *, plan_only: bool) -> str:
+    """The mode that was given; a plan without one is of what would have to be recorded."""
+    mode = str(config.getoption("--record-mode", None) or "none")
+    return "once" if plan_only and mode == "none" else mode
+
+
+def _concurrency(text: str | None) -> int | None:
+    if text is None:
+        return None
+    count = _whole(text, "--wise-concurrency", default=0, most=MAX_CONCURRENCY)
+    if count == 0:
+        raise OptionError(f"--wise-concurrency: must be a whole number from 1 to {MAX_CONCURRENCY}, not '0'")
+    return count
+
+
+def _rates(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, float]:
+    """Requests a minute by provider; under the empty name those of every other one."""
+    providers = {selected.endpoint.provider for selected in models}
+    rates: dict[str, float] = {}
+    for text in texts:
+        provider, _, number = text.rpartition("=")
+        if provider and provider not in providers:
+            raise OptionError(
+                f"--wise-rpm: no model of this run is from {provider!r}, only from "
+                f"{', '.join(sorted(providers)) or 'nobody'}"
+            )
+        rates[provider] = _over_zero(number, "--wise-rpm", "requests a minute")
+    return rates
+
+
+def _max_cost(text: str | None, models: Sequence[Selected]) -> float | None:
+    """The budget; every model that costs anything must have a price."""
+    if text is None:
+        return None
+    budget = _over_zero(text, "--wise-max-cost", "US dollars")
+    for endpoint in (selected.endpoint for selected in models):
+        if endpoint.price is None and not endpoint.local:
+            raise OptionError(
+                f"--wise-max-cost: the price of {endpoint.name} is not known; give it one in "
+                f"[tool.wise.models.{json.dumps(endpoint.name)}] of pyproject.toml, such as "
+                "price = { input_usd = 0.4, output_usd = 1.6, as_of = 2026-07-02 }"
+            )
+    return budget
+
+
+def _over_zero(text: str, name: str, unit: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < MAX_AMOUNT:
+        raise OptionError(f"{name}: must be a number over 0, in {unit}, not {text!r}")
+    return number
 
 
 def thresholds(values: Mapping[str, str | None], *, prefix: str) -> Thresholds:

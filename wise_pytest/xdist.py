@@ -44,6 +44,10 @@ class RunIdentity:
     started_at: str
     servers: Mapping[str, Any] = field(default_factory=dict)
     """What local servers say of themselves, by model; empty unless the run records."""
+    steals: bool = False
+    """Whether a worker's tests may be given to another one."""
+    books: str | None = None
+    """The folder of the books that the processes of a live run share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,14 @@ def is_worker(config: pytest.Config) -> bool:
 def worker_name(config: pytest.Config) -> str:
     """The worker's identifier; ``main`` where there are no workers."""
     return str(config.workerinput["workerid"]) if hasattr(config, "workerinput") else "main"
+
+
+def worker_place(config: pytest.Config) -> tuple[int, int]:
+    """Which of how many workers this process is, from 0; of a worker that replaces another a later number."""
+    if not hasattr(config, "workerinput"):
+        return 0, 1
+    digits = "".join(filter(str.isdigit, str(config.workerinput["workerid"])))
+    return int(digits or 0), max(1, int(config.workerinput.get("workercount", 1)))
 
 
 def shared_identity(config: pytest.Config) -> RunIdentity:

@@ -1,9 +1,13 @@
 """``wise cassettes list``: what is missing, orphaned and unplayed (case B8 of the field)."""
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.loopback import LoopbackServer
     from tests.plugin.harness import Project
 
@@ -43,3 +47,188 @@ def test_a_folder_that_is_not_there_is_named(project: "Project"):
     listed = project.wise("cassettes", "list", "--cassettes", "nowhere")
     assert listed.status == 2
     assert "nowhere: is no folder; name the recordings with --cassettes DIR" in listed.text
+
+
+GRID = ("--wise-items", "2", "--wise-form", "POS,NEG", "--wise-repetitions", "1")
+
+
+def changed(project: "Project", change: "Callable[[dict[str, Any]], None]") -> None:
+    """Change every recording of the one pack, and give the pack a digest that fits."""
+    from wise_pytest.cassettes.pack import read_pack, write_pack
+
+    (path,) = (project.path / "cassettes").glob("*/*.jsonl")
+    held = read_pack(path, panel="exact_count", model="m")
+    lines = {}
+    for line in held.lines.values():
+        record = json.loads(line)
+        change(record)
+        key = (record["item"], record["form"], record["repetition"])
+        lines[key] = (json.dumps(record, separators=(",", ":")) + "\n").encode()
+    write_pack(path, panel="exact_count", model="m", lines=lines, sessions=held.sessions)
+
+
+@pytest.fixture
+def model(project: "Project", server: "LoopbackServer") -> tuple[str, str]:
+    chosen = ("--model", f"m={server.base_url}")
+    assert project.run(*chosen, *GRID, "--record-mode=once").status == 0
+    return chosen
+
+
+def test_sound_recordings_pass_though_many_cells_are_missing(project: "Project", model: tuple[str, str]):
+    for given in ((), model):
+        checked = project.wise("cassettes", "check", *given)
+        assert checked.status == 0
+        assert "exact_count, m: 4 recorded of 1800, 1796 missing, 0 orphaned, 0 stale" in checked.text
+        assert "check: PASS" in checked.text
+    complete = project.wise("cassettes", "check", "--complete")
+    assert complete.status == 1
+    assert "check: FAIL: 1796 faults" in complete.text
+    assert "  missing: … and 1786 more" in complete.text
+
+
+def test_a_prompt_that_has_changed_since_is_a_fault(project: "Project", model: tuple[str, str]):
+    def change(record: "dict[str, Any]") -> None:
+        if record["form"] == "NEG":
+            record["request"]["body"] = record["request"]["body"].replace("Do not", "Never")
+
+    changed(project, change)
+    checked = project.wise("cassettes", "check")
+    assert checked.status == 1
+    assert "2 stale" in checked.text
+    assert "  stale: i001, NEG, repetition 1: messages[0].content: recorded" in checked.text
+    assert "check: FAIL: 2 faults" in checked.text
+    # pytest comes to the same.
+    assert project.run(*model, *GRID).counts["error"] == 2
+
+    kept = project.packs()
+    listed = project.wise("cassettes", "prune", "--stale")
+    assert listed.status == 0
+    assert "2 recordings would be deleted; --yes deletes them" in listed.text
+    assert project.packs() == kept
+    pruned = project.wise("cassettes", "prune", "--stale", "--yes")
+    assert pruned.status == 0
+    assert "2 recordings were deleted" in pruned.text
+    assert [line["form"] for line in project.packs()["exact_count/m.jsonl"][1:]] == ["POS", "POS"]
+    assert project.wise("cassettes", "check").status == 0
+
+
+def test_another_address_makes_recordings_stale(project: "Project", model: tuple[str, str]):
+    del model
+    checked = project.wise("cassettes", "check", "--model", "m=http://127.0.0.1:9/v1")
+    assert checked.status == 1
+    assert "  stale: i001, NEG, repetition 1: URL: recorded" in checked.text
+
+
+def test_recordings_that_no_cell_asks_for_are_a_fault_and_can_be_pruned(
+    project: "Project", model: tuple[str, str]
+):
+    del model
+
+    def change(record: "dict[str, Any]") -> None:
+        record["form"] = "OLD" if record["form"] == "NEG" else "OLDER"
+
+    changed(project, change)
+    checked = project.wise("cassettes", "check")
+    assert checked.status == 1
+    assert "  orphaned: i001, OLD, repetition 1" in checked.text
+    pruned = project.wise("cassettes", "prune", "--yes")
+    assert "4 recordings were deleted" in pruned.text
+    assert project.packs() == {}
+
+
+def test_one_damaged_file_does_not_hide_the_others(project: "Project", model: tuple[str, str]):
+    del model
+    (path,) = (project.path / "cassettes").glob("*/*.jsonl")
+    damaged = path.with_name("other.jsonl")
+    damaged.write_bytes(path.read_bytes().replace(b'"model":"m"', b'"model":"other"', 1))
+    checked = project.wise("cassettes", "check")
+    assert checked.status == 1
+    assert "damaged: cassettes/exact_count/other.jsonl: was changed after it was recorded" in checked.text
+    assert "exact_count, m: 4 recorded of 1800" in checked.text
+    assert "check: FAIL: 1 fault" in checked.text
+    refused = project.wise("cassettes", "prune", "--yes")
+    assert refused.status == 2
+    assert "nothing was deleted" in refused.text
+
+
+SECRETS = {
+    "key": ("sk-proj-abcdefghijklmnopqrstuvwxyz", "a key that begins with sk-"),
+    "escaped": ("sk\\u002dproj-abcdefghijklmnopqrstuvwxyz", "a key that is set in the environment"),
+    "token": ("hf_abcdefghijklmnopqrstuvwxyz", "a Hugging Face token"),
+    "organisation": ("org-abcdefghijklmnopqrstuvwx", "an organisation or project"),
+}
+
+
+@pytest.mark.parametrize(("secret", "says"), SECRETS.values(), ids=SECRETS.keys())
+def test_a_secret_in_a_recording_is_found_and_not_shown(
+    project: "Project",
+    model: tuple[str, str],
+    monkeypatch: pytest.MonkeyPatch,
+    secret: str,
+    says: str,
+):
+    del model
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-abcdefghijklmnopqrstuvwxyz")
+
+    def change(record: "dict[str, Any]") -> None:
+        if record["form"] == "POS" and record["item"] == "i001":
+            body = record["response"]["body"]
+            record["response"]["body"] = body.replace('"content": "', f'"content": "{secret} ', 1)
+            assert record["response"]["body"] != body
+
+    changed(project, change)
+    checked = project.wise("cassettes", "check")
+    assert checked.status == 1
+    assert f"  with secrets: i001, POS, repetition 1: {says}" in checked.text
+    assert "check: FAIL: 1 fault" in checked.text
+    assert "abcdefghijklmnop" not in checked.text
+
+
+def test_headers_and_identifiers_that_must_not_be_kept_are_found(project: "Project", model: tuple[str, str]):
+    del model
+
+    def change(record: "dict[str, Any]") -> None:
+        record["response"]["headers"]["Set-Cookie"] = ["a=b"]
+        record["request"]["headers"]["authorization"] = ["x"]
+        record["request"]["uri"] += "?key=x"
+        record["response"]["body"] = '{"id":"x",' + record["response"]["body"].lstrip()[1:]
+
+    changed(project, change)
+    text = project.wise("cassettes", "check").flat
+    for found in (
+        "a URL with a query or a user name",
+        "the request header authorization",
+        "the reply header set-cookie",
+        "an identifier of the account or the request in the reply",
+    ):
+        assert found in text
+
+
+def test_exported_recordings_are_replayed_by_plain_vcr(project: "Project", model: tuple[str, str]):
+    import httpx
+    import vcr
+
+    rows = project.run(*model, *GRID).rows
+    exported = project.wise("cassettes", "export", "out")
+    assert exported.status == 0
+    assert "4 cassettes in out" in exported.text
+    out = project.path / "out"
+    files = sorted(path.relative_to(out).as_posix() for path in out.glob("*/*/*"))
+    assert [name.split("/")[:2] for name in files] == [["exact_count", "m"]] * 4
+    recordings = project.packs()["exact_count/m.jsonl"][1:]
+    player = vcr.VCR(record_mode="none", match_on=("method", "uri", "body"))
+    texts = []
+    for recording in recordings:
+        request = recording["request"]
+        for name in files:
+            with player.use_cassette(str(out / name)):
+                try:
+                    reply = httpx.post(request["uri"], content=request["body"], headers={"accept": "a/b"})
+                except vcr.errors.CannotOverwriteExistingCassetteException:
+                    continue
+            assert reply.text == recording["response"]["body"]
+            texts.append(reply.json()["choices"][0]["message"]["content"])
+    assert sorted(texts) == sorted(row["text"] for row in rows)
+    again = project.wise("cassettes", "export", "out")
+    assert again.status == 2
+    assert "out: is no empty folder; export into a new one" in again.text

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
@@ -108,16 +109,15 @@ def test_a_worker_that_dies_costs_its_one_cell(
     assert run.gate != "pass"
     assert run.counts["error"] == 1
     assert "failed" not in run.counts
-    assert len(project.packs()["exact_count/m.jsonl"]) == 1 + 5
+    # Its reply had arrived, and is kept: only its test has not come to score it.
+    assert len(project.packs()["exact_count/m.jsonl"]) == 1 + 6
     assert [name for name in project.files() if name.endswith(".part.jsonl")] == []
 
     monkeypatch.delenv("DIE")
     again = project.run(*model, *grid(3), "--record-mode=once", "-n", "2")
     assert again.status == 0
     assert len(again.rows) == 6
-    assert sorted(Counter(str(request.prompt) for request in server.requests[1:]).values()).count(2) <= 1
-    assert server.count(lost["prompt"]) == 2
-    assert server.n_requests == 7
+    assert server.n_requests == 6
 
 
 @pytest.mark.parametrize(
@@ -178,11 +178,17 @@ def test_workers_whose_controller_is_killed_do_no_harm(project: Project, server:
 
 
 def test_two_runs_do_not_record_into_one_folder(project: Project, server: LoopbackServer):
-    server.delay_s = 0.3
+    released = threading.Event()
+
+    def script(*_: object) -> None:
+        released.wait(60)
+
+    server.script = script
     command = ["--model", f"m={server.base_url}", *grid(3), "--record-mode=once"]
     process = project.start(*command)
     wait_until(lambda: server.n_requests >= 1)
     second = project.run(*command)
+    released.set()
     assert process.wait(timeout=60) == 0
     assert second.status == 4
     assert "another run is recording into this folder" in second.flat

@@ -17,9 +17,18 @@ LOCAL = Endpoint(
 def test_a_servers_own_words_are_kept():
     with LoopbackServer(models=("m", "other")) as server:
         server.pages["/openapi.json"] = Answer({"info": {"title": "A server", "version": "1.2"}})
+        server.pages["/props"] = Answer({"total_slots": 4})
         described = describe_servers([replace(LOCAL, base_url=server.base_url)])
-        assert [request.path for request in server.requests] == ["/v1/models", "/openapi.json"]
-    assert described == {"m": {"models": ["m", "other"], "title": "A server", "version": "1.2"}}
+        assert [request.path for request in server.requests] == ["/v1/models", "/props", "/openapi.json"]
+    assert described == {"m": {"models": ["m", "other"], "slots": 4, "title": "A server", "version": "1.2"}}
+
+
+@pytest.mark.parametrize("slots", [0, -1, True, "4", None, 2.0])
+def test_a_number_of_slots_that_is_none_is_not_believed(slots: object):
+    with LoopbackServer() as server:
+        server.pages["/props"] = Answer({"total_slots": slots})
+        described = describe_servers([replace(LOCAL, base_url=server.base_url)])
+    assert "slots" not in described["m"]
 
 
 def test_a_bundled_model_is_not_recorded_from_anothers_server():

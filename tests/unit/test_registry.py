@@ -242,6 +242,11 @@ def test_a_bundled_model_at_another_address_has_no_bundled_recordings():
             "[m.weights]\nfile='x'\nsha256='AB'\nquantization='q'\nsource='s'\nlicence='l'",
             "'sha256' must be 64 hexadecimal digits",
         ),
+        ("[m]\nconcurrency = 0", "'concurrency' must be a whole number from 1 to 1000, not 0"),
+        ("[m]\nconcurrency = 1.5", "'concurrency' must be a whole number from 1 to 1000, not 1.5"),
+        ("[m]\nrequests_per_minute = 0", "'requests_per_minute' must be a number over 0, not 0"),
+        ("[m]\ntokens_per_minute = inf", "'tokens_per_minute' must be a number over 0, not inf"),
+        ("[m]\ntimeout_s = true", "'timeout_s' must be a number over 0, not True"),
         ("[m]\nprice = { input_usd = 1 }", "'price' must be a table with exactly input_usd, output_usd"),
         (
             "[m]\nprice = { input_usd = -1, output_usd = 1, as_of = 2026-01-01 }",

@@ -50,9 +50,12 @@ class Patience:
         self.pauses: list[float] = []
         self.client = Client(
             Policy(**{"jitter": 0.0, "timeout_s": 5.0, **policy}),
-            sleep=self.pauses.append,
+            sleep=self._pause,
             rng=random.Random(1),
         )
+
+    async def _pause(self, seconds: float) -> None:
+        self.pauses.append(seconds)
 
     def send(self, server: LoopbackServer, prompt: str = "hi") -> Any:
         return self.client.send(post(server.base_url, prompt))
@@ -238,7 +241,7 @@ def test_the_server_may_ask_for_patience(patience: Patience, headers: dict[str, 
 
 def test_a_date_to_come_back_at_is_obeyed(patience: Patience):
     date = formatdate(time.time() + 30, usegmt=True)
-    with LoopbackServer([Answer(b"{}", status=429, headers={"retry-after": date}), GOOD]) as server:
+    with LoopbackServer([Answer(b"{}", status=503, headers={"retry-after": date}), GOOD]) as server:
         patience.send(server)
     assert 25 < patience.pauses[0] <= 30
 

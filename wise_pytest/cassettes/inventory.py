@@ -43,6 +43,8 @@ class PackInventory:
     """How the recordings were made."""
     cut_parts: tuple[Path, ...]
     """Parts that a killed run left with a cut last line; that one recording is lost."""
+    sha256: str | None = None
+    """The digest of the pack's file; ``None`` where there is none, or parts lie over it."""
 
     @property
     def n_recorded(self) -> int:
@@ -73,11 +75,11 @@ def take_inventory(
         If ``repetitions`` is less than 1.
     """
     store = CassetteStore(root)
-    found = (_identity(path, store) for path in sorted(root.glob(f"*/*{PACK_SUFFIX}")))
+    found = (pack_identity(path, store) for path in sorted(root.glob(f"*/*{PACK_SUFFIX}")))
     # A pack and its parts are one entry.
     identities = {identity for identity in found if identity is not None}
     return tuple(
-        _inventory_of(store.pack(panel, model), panels.get(panel), repetitions)
+        inventory_of(store.pack(panel, model), panels.get(panel), repetitions)
         for panel, model in sorted(identities)
     )
 
@@ -89,8 +91,14 @@ def unplayed(
     return tuple(sorted(set(recorded_keys) - set(played_keys)))
 
 
-def _identity(path: Path, store: CassetteStore) -> tuple[str, str] | None:
-    """The panel and model of a file of recordings; ``None`` for a part that was cut in its first line."""
+def pack_identity(path: Path, store: CassetteStore) -> tuple[str, str] | None:
+    """The panel and model of a file of recordings; ``None`` for a part that was cut in its first line.
+
+    Raises
+    ------
+    CassetteError
+        If the file is no pack or part, or lies where nothing would ever look for it.
+    """
     is_part = path.name.endswith(PART_SUFFIX)
     identity = read_identity(path)
     if identity is None:
@@ -107,7 +115,8 @@ def _identity(path: Path, store: CassetteStore) -> tuple[str, str] | None:
     return identity
 
 
-def _inventory_of(pack: Pack, panel: Panel | None, repetitions: int | None) -> PackInventory:
+def inventory_of(pack: Pack, panel: Panel | None, repetitions: int | None) -> PackInventory:
+    """What one pack holds, beside what its panel plans; ``None`` for a panel that is not known."""
     recorded = set(pack.keys())
     planned: set[RecordingKey] = set()
     if panel is not None:
@@ -124,4 +133,5 @@ def _inventory_of(pack: Pack, panel: Panel | None, repetitions: int | None) -> P
         orphaned=tuple(sorted(recorded - planned)),
         sessions=pack.sessions,
         cut_parts=pack.cut_parts,
+        sha256=pack.sha256,
     )

@@ -107,6 +107,8 @@ class Contents:
     sessions: tuple[Mapping[str, Any], ...]
     cut: bool = False
     """Whether the last line of a part was cut and dropped."""
+    sha256: str | None = None
+    """Of a pack: the digest that it carries, which was found to hold."""
 
 
 def decode_line(line: bytes, *, where: str) -> Recording:
@@ -174,7 +176,7 @@ def read_pack(path: Path, *, panel: str, model: str) -> Contents:
         if key in index:
             raise CassetteError(f"{path}:{number}: a second recording of {key}; {RESTORE}")
         index[key] = line
-    return Contents(index, _sessions(header, path))
+    return Contents(index, _sessions(header, path), sha256=str(header["sha256"]))
 
 
 def read_part(path: Path, *, panel: str, model: str) -> Contents:
@@ -244,7 +246,7 @@ def write_pack(
         "sessions": [described[name] for name in sorted(described)],
     }
     header["sha256"] = _digest(header, body)
-    write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError)
+    write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError, durable=True)
 
 
 def _digest(header: Mapping[str, Any], body: bytes) -> str:

@@ -9,11 +9,21 @@ from wise_pytest.cassettes.scrub import scrub_url
 
 if TYPE_CHECKING:
     from wise_pytest.cassettes.pack import Exchange
+    from wise_pytest.endpoints.model import HttpRequest
 
 MAX_VALUE_LENGTH = 200
 CONTEXT_LENGTH = 40
 """How much of what two long values share is shown before their first difference."""
 ABSENT = "(absent)"
+
+
+def is_stale(recorded: Exchange, request: HttpRequest) -> bool:
+    """Whether a recording was made for another request; headers aside, as the replay compares."""
+    return (
+        recorded.method != request.method
+        or recorded.request_body != request.body
+        or scrub_url(recorded.url) != scrub_url(request.url)
+    )
 
 
 def explain_difference(recorded: Exchange, *, method: str, url: str, body: bytes) -> str:

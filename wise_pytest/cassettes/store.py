@@ -8,6 +8,9 @@ when the run ends, or at the start of the next one if it was killed.
 
 from __future__ import annotations
 
+import os
+import threading
+import time
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.cassettes.pack import (
@@ -37,6 +40,8 @@ if TYPE_CHECKING:
 LOCK_NAME = ".lock"
 PACK_SUFFIX = ".jsonl"
 PART_SUFFIX = ".part.jsonl"
+SYNC_S = 5.0
+"""The most that a power cut may cost."""
 
 
 class Pack:
@@ -49,8 +54,13 @@ class Pack:
         contents, parts = _read_all(path, panel=panel, model=model)
         self._lines: dict[RecordingKey, bytes] = dict(contents.lines)
         self._sessions = contents.sessions
+        self.sha256 = contents.sha256
+        """The digest of the pack's file; ``None`` where there is none, or parts lie over it."""
         self.cut_parts = tuple(part for part, part_contents in parts if part_contents.cut)
         self._part: BinaryIO | None = None
+        self._lock = threading.RLock()
+        """Replies are recorded as they arrive, by another thread than the tests'."""
+        self._synced = time.monotonic()
         self._part_count = 0
 
     def __len__(self) -> int:
@@ -61,9 +71,16 @@ class Pack:
         """How the recordings were made."""
         return self._sessions
 
+    def __contains__(self, key: RecordingKey) -> bool:
+        return key in self._lines
+
     def keys(self) -> Iterator[RecordingKey]:
         """The (item, form, repetition) of every recording."""
         return iter(self._lines)
+
+    def lines(self) -> Iterator[tuple[RecordingKey, bytes]]:
+        """Every recording as it is kept."""
+        return iter(self._lines.items())
 
     def get(self, key: RecordingKey) -> Recording | None:
         """The recording of a cell, or ``None``."""
@@ -79,24 +96,40 @@ class Pack:
             If it cannot be written; everything recorded so far stays readable.
         """
         line = recording.to_line()
-        try:
-            if self._part is None:
-                self._part = self._open_part(session=session, writer=writer)
-            _write_fully(self._part, line)
-        except OSError as error:
-            # What was written of this line is cut; the next recording must not be glued to it.
-            self.close()
-            raise CassetteError(
-                f"{self.path.parent}: recording failed: {error.strerror or error}; what was recorded "
-                f"before is kept"
-            ) from error
-        self._lines[recording.key] = line
+        with self._lock:
+            try:
+                if self._part is None:
+                    self._part = self._open_part(session=session, writer=writer)
+                _write_fully(self._part, line)
+                self._sync(self._part, time.monotonic())
+            except OSError as error:
+                # What was written of this line is cut; the next recording must not be glued to it.
+                self.close()
+                raise CassetteError(
+                    f"{self.path.parent}: recording failed: {error.strerror or error}; what was recorded "
+                    f"before is kept"
+                ) from error
+            self._lines[recording.key] = line
+
+    def reread(self) -> None:
+        """Learn what other processes have recorded since; what this one knows stays."""
+        contents, _ = _read_all(self.path, panel=self.panel, model=self.model)
+        with self._lock:
+            for key, line in contents.lines.items():
+                self._lines.setdefault(key, line)
 
     def close(self) -> None:
         """Close this process's part, if it has one."""
-        if self._part is not None:
-            self._part.close()
-            self._part = None
+        with self._lock:
+            if self._part is not None:
+                self._part.close()
+                self._part = None
+
+    def _sync(self, part: BinaryIO, now: float) -> None:
+        """Have the disk itself keep what was written, now and then: a power cut must not cost an hour."""
+        if now >= self._synced + SYNC_S:
+            os.fsync(part.fileno())
+            self._synced = now
 
     def _open_part(self, *, session: Mapping[str, Any], writer: str) -> BinaryIO:
         self._part_count += 1
@@ -140,6 +173,33 @@ class CassetteStore:
             pack = Pack(self.path(panel, model), panel=panel, model=model)
             self._packs[panel, model] = pack
         return pack
+
+    def reread(self) -> None:
+        """Learn what other processes have recorded since.
+
+        Raises
+        ------
+        CassetteError
+            If it is damaged.
+        """
+        for pack in tuple(self._packs.values()):
+            pack.reread()
+
+    def packs_of(self, panel: str) -> Iterator[Pack]:
+        """The recordings of every model in a panel, by the names of their files.
+
+        Raises
+        ------
+        CassetteError
+            If some are damaged or from another version.
+        """
+        found: dict[str, None] = {}
+        for path in sorted((self.root / slug(panel)).glob(f"*{PACK_SUFFIX}")):
+            identity = read_identity(path)
+            if identity is not None and identity[0] == panel:
+                found[identity[1]] = None
+        for model in found:
+            yield self.pack(panel, model)
 
     def close(self) -> None:
         """Close every part that this process has written to."""

@@ -22,7 +22,7 @@ from wise_pytest.cassettes.scrub import (
     scrub_url,
 )
 from wise_pytest.transport import front
-from wise_pytest.transport.client import Response
+from wise_pytest.transport.call import Response
 from wise_pytest.transport.front import Front
 
 if TYPE_CHECKING:
@@ -148,19 +148,19 @@ class CellPersister:
         staged = self._staged
         if staged is None or not cassette_dict["requests"]:
             return
-        item, form, repetition = self._key
-        recording = Recording(
-            item=item,
-            form=form,
-            repetition=repetition,
+        self._staged = None
+        request, response = cassette_dict["requests"][-1], cassette_dict["responses"][-1]
+        if staged.kept_body is not None and staged.kept_body == response["body"]["string"]:
+            return  # recorded as it arrived
+        recording = _recording(
+            self._key,
+            _exchange(request, response),
             session=str(staged.session["id"]),
             recorded_at=staged.recorded_at,
             attempts=staged.attempts,
             latency_s=staged.latency_s,
-            exchange=_exchange(cassette_dict["requests"][-1], cassette_dict["responses"][-1]),
         )
         self._pack.append(recording, session=staged.session, writer=staged.writer)
-        self._staged = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +174,22 @@ class StagedRecording:
     recorded_at: str
     attempts: int
     latency_s: float
+    kept_body: bytes | None = None
+    """The body of the reply, where it was recorded as it arrived."""
+
+
+def recording_of(key: RecordingKey, request: HttpRequest, response: Response, *, session: str) -> Recording:
+    """The recording of a live exchange, the same that a cassette would save."""
+    asked = CellRequest(request.method, request.url, request.body, _shown_headers(request))
+    return _recording(
+        key,
+        _exchange(asked, _recordable(response)),
+        session=session,
+        recorded_at=response.arrived_at or "",
+        attempts=response.attempts or 1,
+        # Rounded as a recording keeps it, so that a replay gives the same row.
+        latency_s=round(response.latency_s or 0.0, 6),
+    )
 
 
 def marker_arguments(persister: CellPersister, *, record_mode: str) -> dict[str, Any]:
@@ -250,6 +266,22 @@ def _recordable(response: Response) -> LiveReply:
         status={"code": response.status, "message": ""},
         headers={name: [value] for name, value in response.headers.items()},
         body={"string": response.body},
+    )
+
+
+def _recording(
+    key: RecordingKey, exchange: Exchange, *, session: str, recorded_at: str, attempts: int, latency_s: float
+) -> Recording:
+    item, form, repetition = key
+    return Recording(
+        item=item,
+        form=form,
+        repetition=repetition,
+        session=session,
+        recorded_at=recorded_at,
+        attempts=attempts,
+        latency_s=latency_s,
+        exchange=exchange,
     )
 
 

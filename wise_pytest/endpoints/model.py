@@ -65,6 +65,13 @@ class Endpoint:
     """Whether recordings of this model come with the package."""
     weights: Mapping[str, str] | None = field(default=None, hash=False)
     """Of a bundled model: file, sha256, quantization, source and licence of what answered."""
+    concurrency: int | None = None
+    """Requests in flight at most; ``None`` for the default of local or remote servers."""
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    """Of prompts and largest answers together."""
+    timeout_s: float | None = None
+    """Seconds for one try, ``None`` for the transport's own limit."""
     price: Price | None = None
     retires_on: date | None = None
     """The day from which the provider no longer serves the model, or may not."""

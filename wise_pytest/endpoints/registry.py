@@ -33,6 +33,9 @@ GLOB_CHARACTERS = "*?["
 WEIGHTS_FIELDS = ("file", "sha256", "quantization", "source", "licence")
 DEFAULT_PROTOCOL = "openai"
 
+MAX_CONCURRENCY = 1000
+"""More requests in flight than that are no use to anybody, and more files than a process may open."""
+
 _ENV_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 _SHA256 = re.compile(r"[0-9a-f]{64}", re.ASCII)
 _MAX_KEY_CHARACTER = "\x7f"
@@ -372,6 +375,18 @@ def _amount(value: Any, where: str, *, unit: str = "in US dollars") -> float:
     return float(value)
 
 
+def _places(value: Any, where: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MAX_CONCURRENCY:
+        raise ModelError(f"{where} must be a whole number from 1 to {MAX_CONCURRENCY}, not {_shown(value)}")
+    return value
+
+
+def _rate(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < float("inf"):
+        raise ModelError(f"{where} must be a number over 0, not {_shown(value)}")
+    return float(value)
+
+
 def _day(value: Any, where: str) -> date:
     if type(value) is not date:  # a datetime is a date too, and has no place here
         raise ModelError(f"{where} must be a date such as 2027-01-14, without quotes, not {_shown(value)}")
@@ -396,6 +411,10 @@ _CHECKS: Mapping[str, Callable[[Any, str], Any]] = {
     "local": _flag,
     "bundled": _flag,
     "weights": _weights,
+    "concurrency": _places,
+    "requests_per_minute": _rate,
+    "tokens_per_minute": _rate,
+    "timeout_s": _rate,
     "price": _price,
     "retires_on": _day,
     "successor": _text,

@@ -4,50 +4,50 @@ The session opens one ``Client`` a process. Every request passes ``front.Front``
 which VCR.py replaces while a cassette is in use::
 
     send ──► front ──► VCR.py ──► replay: the recorded reply
-                          └─────► live: retries ──► wire
+                          └─────► live: the reply of the cell's own call
+
+    expect ──► lanes ──► tries ──► wire          (in the event loop's thread)
 
 So one ``send`` is one recorded interaction however many tries it took, what is
-recorded is the final reply, and a replay never opens the wire at all.
+recorded is the final reply, and a replay never opens the wire at all. Calls that
+are expected are asked ahead, as far as their lane's limits allow; a ``send``
+takes the reply of its own call, whether that has arrived, is under way, or has
+still to be asked.
 """
 
 from __future__ import annotations
 
+import asyncio
 import random
 import threading
 import time
-from dataclasses import dataclass
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Self
 from urllib.parse import urlsplit
 
-from wise_pytest.errors import MissingRecording, TransportError
+from wise_pytest.errors import ConfigError, MissingRecording, TransportError, WiseError
 from wise_pytest.transport import front
-from wise_pytest.transport.classify import delay_s, is_retryable
+from wise_pytest.transport.call import FREE, Charge, Limits, Response, is_success
+from wise_pytest.transport.lane import Health, Lane
+from wise_pytest.transport.ledger import Ledger
 from wise_pytest.transport.policy import Policy
-from wise_pytest.transport.scrub import clean, scrub, secrets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Awaitable, Callable, Hashable, Iterable, Sequence
     from types import TracebackType
 
     from wise_pytest.endpoints.model import HttpRequest
-    from wise_pytest.transport.wire import Wire, WireReply
+    from wise_pytest.transport.call import Call
+    from wise_pytest.transport.tries import Tries
+    from wise_pytest.transport.wire import Wire
 
+__all__ = ["Client", "Response"]
 
-@dataclass(frozen=True, slots=True)
-class Response:
-    """The final reply to one request, whatever its status."""
-
-    status: int
-    headers: Mapping[str, str]
-    """Names in lower case; of a repeated header the last value."""
-    body: bytes
-    """Decoded to plain bytes."""
-    attempts: int | None
-    """Tries in all, ``None`` for a replay."""
-    latency_s: float | None
-    """Seconds from sending the last try to the end of its reply, ``None`` for a replay."""
-    sent: bool
-    """Whether anything went over the wire."""
+UNWANTED_AT_ONCE = 200
+"""Calls that need not be asked any more, and are passed over before other work gets its turn."""
+WIND_DOWN_POLL_S = 0.02
 
 
 class Client:
@@ -56,9 +56,13 @@ class Client:
     Parameters
     ----------
     policy
-        Limits and patience.
+        Patience.
     needs_cassette
         Whether to refuse every exchange that no cassette would see.
+    ledger
+        The run's books; of this client alone unless given.
+    alive
+        Whether the run goes on; asked before a call is started that nobody waits for.
     sleep, rng
         Replaced by tests. ``rng`` only spreads pauses; it never touches a result.
     """
@@ -68,15 +72,28 @@ class Client:
         policy: Policy | None = None,
         *,
         needs_cassette: bool = False,
-        sleep: Callable[[float], None] = time.sleep,
+        ledger: Ledger | None = None,
+        alive: Callable[[], bool] = lambda: True,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
     ) -> None:
         self._policy = policy or Policy()
         self._needs_cassette = needs_cassette
+        self.ledger = ledger or Ledger()
+        self._alive = alive
         self._sleep = sleep
         self._rng = rng or random.Random()  # noqa: S311 - spreads pauses, protects nothing
         self._wire: Wire | None = None
         self._lock = threading.Lock()
+        self._lanes: dict[str, Lane[_Begun]] = {}
+        self._begun: dict[Hashable, _Begun] = {}
+        """Calls that were started and not yet taken. Written in the loop's thread, read in any."""
+        self._asked: set[Hashable] = set()
+        """Calls that are not to be started ahead any more, since a test has asked for them."""
+        self._money = asyncio.Lock()
+        self._has_replied = False
+        self._stopped: BaseException | None = None
+        """Why nothing is started any more."""
 
     def __enter__(self) -> Self:
         return self
@@ -86,18 +103,42 @@ class Client:
     ) -> None:
         self.close()
 
-    def close(self) -> None:
-        """Close what was opened; a later ``send`` opens it again."""
-        with self._lock:
-            wire, self._wire = self._wire, None
-        if wire is not None:
-            wire.close()
+    @property
+    def n_in_flight(self) -> int:
+        """Requests under way."""
+        return sum(begun.in_flight for begun in tuple(self._begun.values()))
 
-    def send(self, request: HttpRequest) -> Response:
+    @property
+    def has_replied(self) -> bool:
+        """Whether any call has had a successful reply."""
+        return self._has_replied
+
+    def holds(self, key: Hashable) -> bool:
+        """Whether the call was started ahead, and its reply not taken yet."""
+        return key in self._begun
+
+    def expect(self, calls: Iterable[Call]) -> None:
+        """Ask these calls ahead, in their order, as far as the limits allow."""
+        self._opened_wire().call_soon(self._expect, list(calls))
+
+    def send(
+        self,
+        request: HttpRequest,
+        call: Call | None = None,
+        *,
+        on_live: Callable[[], None] = lambda: None,
+    ) -> Response:
         """The final reply to ``request``, replayed or live.
 
         A reply with an error status is returned like any other: what it means
         is the protocol's to say.
+
+        Parameters
+        ----------
+        call
+            Whose reply it is, if it may have been asked ahead. Without one the request stands alone.
+        on_live
+            Called once it is clear that no recording answers, before the reply is waited for.
 
         Raises
         ------
@@ -105,73 +146,280 @@ class Client:
             If a cassette is needed and none is in use.
         TransportError
             If no reply arrived after all tries. The message holds no header and no key.
+        BudgetReached
+            If the run's budget does not reach for it.
+        ConfigError
+            If its reply, or an earlier one, cannot be recorded.
         """
         if self._needs_cassette and not front.Front.recorded:
             raise MissingRecording("no cassette is in use, and a cell is not asked without one")
-        return front.Front().exchange(request, self._live)
+        return front.Front().exchange(request, partial(self._live, call=call, on_live=on_live))
 
-    def _live(self, request: HttpRequest) -> Response:
-        """The real exchange; the only place that tries again."""
-        from wise_pytest.transport.wire import WireError  # here, because a replay never needs it
+    def close(self, *, grace_s: float = 0.0) -> None:
+        """Start nothing more, wait for replies that are under way, and close what was opened.
 
-        wire = self._opened_wire()
-        secrets = secrets_of(request)
-        attempt = 0
-        while True:
-            attempt += 1
-            last = attempt >= self._policy.max_attempts
-            began = time.monotonic()
-            try:
-                reply = wire.exchange(request)
-            except WireError as error:
-                if last or not error.may_pass:
-                    raise TransportError(self._failure(request, error, attempt)) from None
-                self._sleep(self._policy.pause_s(attempt, self._rng.random()))
-                continue
-            latency_s = time.monotonic() - began
-            pause_s = None if last else self._pause_s(reply, attempt)
-            if pause_s is None:
-                return _finished(reply, secrets, attempts=attempt, latency_s=latency_s)
-            self._sleep(pause_s)
+        A later ``send`` opens it again.
 
-    def _pause_s(self, reply: WireReply, attempt: int) -> float | None:
-        """Seconds until the next try.
-
-        ``None`` if the reply is final, or asks for more patience than there is.
+        Parameters
+        ----------
+        grace_s
+            How long to wait. A reply that arrives in time is recorded and paid for like any other.
         """
-        headers = dict(reply.headers)
-        if not is_retryable(reply.status, reply.body, headers):
-            return None
-        own = self._policy.pause_s(attempt, self._rng.random())
-        asked = delay_s(reply.status, headers, reply.body, time.time())
-        if asked is None:
-            return own
-        # A server that says "at once" still gets the pause that spreads workers out.
-        return None if asked > self._policy.max_retry_after_s else max(asked, own)
+        wire = self._wire
+        if wire is None:
+            return
+        try:
+            wire.call_soon(self._stop, _closed())
+            if grace_s > 0 and self._begun:
+                idle = threading.Event()
+                wire.call_soon(self._wind_down, idle)
+                idle.wait(grace_s)
+        finally:
+            wire.close()
+            self._wire = self._stopped = None
+            self._money = asyncio.Lock()  # it belonged to the loop that has ended
+            self._begun.clear()
+            self._lanes.clear()
+            self._asked.clear()
+
+    def _live(self, request: HttpRequest, *, call: Call | None, on_live: Callable[[], None]) -> Response:
+        """The real exchange."""
+        call = call or _Single(request)
+        begun = self._begun.get(call.key)
+        if begun is not None and begun.done.done():
+            self._begun.pop(call.key, None)
+            on_live()
+            return begun.done.result()
+        waiting: Future[Response] = Future()
+        self._opened_wire().call_soon(self._demand, call, waiting)
+        on_live()
+        return waiting.result()
 
     def _opened_wire(self) -> Wire:
-        from wise_pytest.transport.wire import Wire  # here, for the same reason
+        from wise_pytest.transport.wire import Wire  # here, because a replay never needs it
 
         with self._lock:
             if self._wire is None:
                 self._wire = Wire(self._policy)
             return self._wire
 
+    # From here on everything runs in the loop's thread.
+
+    def _expect(self, calls: Sequence[Call]) -> None:
+        for call in calls:
+            self._lane(call).coming.append(call)
+        for lane in tuple(self._lanes.values()):
+            self._pump(lane)
+
+    def _demand(self, call: Call, waiting: Future[Response]) -> None:
+        """Give a test the reply of its call as soon as there is one."""
+        begun = self._begun.get(call.key)
+        if begun is None:
+            if self._stopped is not None:
+                waiting.set_exception(self._stopped)
+                return
+            begun = self._begun[call.key] = _Begun(call)
+            self._asked.add(call.key)
+            lane = self._lane(call)
+            lane.urgent.append(begun)
+            self._pump(lane)
+        begun.done.add_done_callback(partial(self._hand_over, call.key, waiting))
+
+    def _hand_over(self, key: Hashable, waiting: Future[Response], done: Future[Response]) -> None:
+        self._begun.pop(key, None)
+        error = done.exception()
+        if error is not None:
+            waiting.set_exception(error)
+        else:
+            waiting.set_result(done.result())
+
+    def _lane(self, call: Call) -> Lane[_Begun]:
+        lane = self._lanes.get(call.lane)
+        if lane is None:
+            lane = self._lanes[call.lane] = Lane(call.limits, Health(self._policy))
+        return lane
+
+    def _pump(self, lane: Lane[_Begun]) -> None:
+        """Start what the lane's limits allow: who tries again, then what a test waits for, then the rest."""
+        lane.unschedule()
+        n_unwanted = 0
+        while self._has_next(lane):
+            returns = bool(lane.returning)
+            wait_s = lane.wait_s(
+                time.monotonic(), is_new=not returns, n_tokens=0 if returns else _tokens_of_next(lane)
+            )
+            if wait_s is None:
+                return  # whatever ends starts the next
+            if wait_s > 0:
+                lane.timer = asyncio.get_running_loop().call_later(wait_s, self._pump, lane)
+                return
+            if returns:
+                lane.started(is_new=False)
+                lane.returning.popleft().set_result(None)
+            elif lane.urgent:
+                self._start(lane.urgent.popleft(), lane)
+            elif not self._start_ahead(lane):
+                n_unwanted += 1
+                if n_unwanted >= UNWANTED_AT_ONCE:
+                    asyncio.get_running_loop().call_soon(self._pump, lane)
+                    return
+
     @staticmethod
-    def _failure(request: HttpRequest, error: Exception, attempts: int) -> str:
-        tries = "1 try" if attempts == 1 else f"{attempts} tries"
-        return f"{_shown(request)}: {scrub(str(error), secrets_of(request))}, after {tries}"
+    def _has_next(lane: Lane[_Begun]) -> bool:
+        while lane.returning and lane.returning[0].done():
+            lane.returning.popleft()  # its call was given up meanwhile
+        # Of a provider that is down, nothing is asked that nobody waits for.
+        ahead = bool(lane.coming) and lane.health.down_since is None
+        return bool(lane.returning or lane.urgent) or ahead
+
+    def _start(self, begun: _Begun, lane: Lane[_Begun]) -> None:
+        lane.started(n_tokens=_n_tokens(begun.call))
+        begun.task = asyncio.get_running_loop().create_task(self._run(begun, lane))
+
+    def _start_ahead(self, lane: Lane[_Begun]) -> bool:
+        """Start the next call of those to come; ``False`` if it need not be asked."""
+        if not self._alive():
+            lane.coming.clear()
+            return True
+        begun = self._next_ahead(lane.coming.popleft())
+        if begun is None:
+            return False
+        self._start(begun, lane)
+        return True
+
+    def _next_ahead(self, call: Call) -> _Begun | None:
+        """A call that nobody has asked for so far, if it still has to be asked."""
+        if call.key in self._begun or call.key in self._asked or self._stopped is not None:
+            return None
+        try:
+            if not call.wanted():
+                return None
+        except WiseError:
+            return None  # its own test comes to the same, and says so
+        begun = self._begun[call.key] = _Begun(call)
+        return begun
+
+    async def _run(self, begun: _Begun, lane: Lane[_Begun]) -> None:
+        from wise_pytest.transport.tries import Tries
+
+        begun.tries = tries = Tries(
+            call=begun.call,
+            lane=lane,
+            wire=self._opened_wire(),
+            ledger=self.ledger,
+            policy=self._policy,
+            sleep=self._sleep,
+            rng=self._rng,
+            money=self._money,
+            place=partial(self._place, lane),
+            room=partial(self._pump, lane),
+        )
+        try:
+            response = await tries.final_reply()
+            self._has_replied = self._has_replied or is_success(response.status)
+            begun.done.set_result(response)
+        except asyncio.CancelledError:
+            begun.done.set_exception(_closed())
+            raise
+        except ConfigError as error:
+            # What cannot be recorded is not asked for.
+            self._stop(error)
+            begun.done.set_exception(error)
+        except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the test that waits
+            begun.done.set_exception(error)
+        finally:
+            lane.closed()
+            tries.leave()
+            self._pump(lane)
+
+    async def _place(self, lane: Lane[_Begun]) -> None:
+        """Wait until a call may try again: the window may have become smaller meanwhile."""
+        place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        lane.returning.append(place)
+        self._pump(lane)
+        try:
+            await place
+        except asyncio.CancelledError:
+            if place.done() and not place.cancelled():
+                lane.ended()
+            raise
+
+    def _stop(self, reason: Exception) -> None:
+        """Start nothing more."""
+        if self._stopped is None:
+            self._stopped = reason
+        for lane in self._lanes.values():
+            lane.coming.clear()
+            while lane.urgent:
+                lane.urgent.popleft().done.set_exception(self._stopped)
+
+    def _wind_down(self, idle: threading.Event) -> None:
+        """Say when nothing is under way any more; calls that are between two tries are dropped."""
+        under_way = [begun.task for begun in self._begun.values() if begun.in_flight and begun.task]
+        for begun in self._begun.values():
+            if begun.task is not None and not begun.in_flight:
+                begun.task.cancel()
+        if under_way:
+            asyncio.get_running_loop().call_later(WIND_DOWN_POLL_S, self._wind_down, idle)
+        else:
+            idle.set()
 
 
-def _finished(reply: WireReply, secrets: Iterable[str], *, attempts: int, latency_s: float) -> Response:
-    """The reply as everybody may see it: no recording, row or log has a key that it repeats."""
-    headers, body = clean(reply.status, reply.headers, reply.body, secrets)
-    return Response(
-        status=reply.status, headers=headers, body=body, attempts=attempts, latency_s=latency_s, sent=True
-    )
+@dataclass(slots=True, eq=False)
+class _Begun:
+    """A call that a test waits for, or that was started ahead."""
+
+    call: Call
+    done: Future[Response] = field(default_factory=Future)
+    tries: Tries | None = None
+    task: asyncio.Task[None] | None = None
+
+    @property
+    def in_flight(self) -> bool:
+        return self.tries is not None and self.tries.in_flight
 
 
-def _shown(request: HttpRequest) -> str:
-    """Method and URL without a user name, password or query."""
-    parts = urlsplit(request.url)
-    return f"{request.method} {parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+@dataclass(frozen=True, slots=True, eq=False)
+class _Single:
+    """A request that stands alone, without a budget."""
+
+    sent: HttpRequest
+    limits: Limits = field(default_factory=Limits)
+    most: Charge = FREE
+    timeout_s: float | None = None
+
+    @property
+    def key(self) -> Hashable:
+        return id(self)
+
+    @property
+    def lane(self) -> str:
+        return urlsplit(self.sent.url).netloc
+
+    @property
+    def model(self) -> str:
+        return self.lane
+
+    def wanted(self) -> bool:
+        return True
+
+    def request(self) -> HttpRequest:
+        return self.sent
+
+    def arrived(self, request: HttpRequest, response: Response) -> tuple[Charge, bool]:
+        del request, response
+        return FREE, False
+
+
+def _tokens_of_next(lane: Lane[_Begun]) -> int:
+    """What the call that is next may use at most; one that returns was counted before."""
+    return _n_tokens(lane.urgent[0].call if lane.urgent else lane.coming[0])
+
+
+def _n_tokens(call: Call) -> int:
+    most = call.most
+    return most.input_tokens + most.output_tokens
+
+
+def _closed() -> TransportError:
+    return TransportError("the connections were closed meanwhile")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from wise_pytest.endpoints.model import HttpRequest
-    from wise_pytest.transport.client import Response
+    from wise_pytest.transport.call import Response
 
 
 class Front:

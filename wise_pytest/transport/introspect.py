@@ -62,6 +62,10 @@ def _describe(endpoint: Endpoint, wire: Wire) -> dict[str, Any]:
                 "start it with this model, or choose the one that it serves"
             )
     parts = urlsplit(endpoint.base_url)
+    props = _get(f"{parts.scheme}://{parts.netloc}/props", wire)
+    slots = props.get("total_slots") if isinstance(props, dict) else None
+    if type(slots) is int and slots > 0:
+        said["slots"] = slots  # llama.cpp's own server: requests that it works on at a time
     info = _get(f"{parts.scheme}://{parts.netloc}/openapi.json", wire)
     if isinstance(info, dict) and isinstance(info.get("info"), dict):
         said["title"] = str(info["info"].get("title"))

@@ -23,6 +23,12 @@ class Policy:
     """The longest pause that a server may ask for; a reply that asks for more is final."""
     max_body_bytes: int = 10_000_000
     """A longer reply is no answer to a prompt of ours."""
+    outage_s: float = 120.0
+    """How long a provider that has replied before may be silent until its calls are given up."""
+    max_probe_pause_s: float = 30.0
+    """The longest distance of two tries to reach a provider that is down."""
+    max_silent_tries: int = 2
+    """Tries of one call that may run into the time limit where no reply has ever come."""
 
     def pause_s(self, attempt: int, chance: float) -> float:
         """Seconds to wait after try number ``attempt``, with ``chance`` drawn from 0..1."""

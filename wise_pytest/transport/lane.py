@@ -1,0 +1,213 @@
+"""How much one provider is asked at a time: its window, its pauses, and whether it is there at all.
+
+A lane is a provider at one address, so that a slow or dead one never holds up
+another. It is touched by the event loop's thread only; what decides takes the
+time as an argument.
+
+The window is the number of requests in flight. A reply of 429 or 529 halves it,
+once for all that were in flight together; each good reply widens it again by a
+share, so that a full window of good replies is one more.
+
+A lane is *down* when try after try brings no reply at all. Then nobody is sent
+but one call at a time, at growing distances, and the others wait; one that had
+replied before is waited for, one that never has is given up soon.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+from wise_pytest.transport.rates import remaining
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Mapping
+
+    from wise_pytest.transport.call import Call, Limits
+    from wise_pytest.transport.policy import Policy
+
+Waiting = TypeVar("Waiting")
+"""How the client keeps a call that a test waits for."""
+BUSY = frozenset({429, 529})
+"""Replies by which a provider says that it is asked too much."""
+MAX_FAILURES = 3
+"""Tries in a row, of whatever calls, without a reply: then a provider that had replied counts as down."""
+
+
+@dataclass(slots=True)
+class Health:
+    """Whether a provider replies."""
+
+    policy: Policy
+    last_reply: float = -math.inf
+    """When a complete reply arrived last; all times are of ``time.monotonic``."""
+    failures: int = 0
+    """Tries without a reply since then."""
+    down_since: float | None = None
+    trouble: str = ""
+    """What the last try that failed has met."""
+    next_probe: float = 0.0
+    _probe_pause: float = 0.0
+    _probing: bool = False
+
+    @property
+    def has_replied(self) -> bool:
+        """Whether any reply has arrived so far."""
+        return self.last_reply > -math.inf
+
+    def replied(self, now: float) -> None:
+        """Note a complete reply, whatever its status."""
+        self.last_reply = now
+        self.failures = 0
+        self.down_since = None
+        self._probing = False
+
+    def failed(self, *, began: float, now: float, trouble: str, exhausted: bool) -> None:
+        """Note a try that brought no reply.
+
+        Parameters
+        ----------
+        began
+            When the try, or with ``exhausted`` the first try of its call, was sent.
+        exhausted
+            Whether the call has no try left.
+        """
+        self.trouble = trouble
+        if began < self.last_reply:
+            return  # somebody else was served meanwhile
+        self.failures += 1
+        if self.down_since is not None:
+            self._probing = False
+            self._probe_pause = min(2 * self._probe_pause, self.policy.max_probe_pause_s)
+        elif exhausted or (self.has_replied and self.failures >= MAX_FAILURES):
+            self.down_since = now
+            self._probe_pause = self.policy.backoff_s
+        else:
+            return
+        self.next_probe = now + self._probe_pause
+
+    def may_try(self, now: float) -> bool:
+        """Whether a try may be sent; of a provider that is down one at a time, when it is due."""
+        if self.down_since is None:
+            return True
+        if self._probing or now < self.next_probe:
+            return False
+        self._probing = True
+        return True
+
+    def given_up(self, now: float) -> bool:
+        """Whether it is down for longer than anybody waits."""
+        if self.down_since is None:
+            return False
+        patience_s = self.policy.outage_s if self.has_replied else 0.0
+        return now >= self.down_since + patience_s
+
+    def unprobed(self) -> None:
+        """A probe ended without telling anything."""
+        self._probing = False
+
+
+@dataclass(slots=True)
+class Lane(Generic[Waiting]):
+    """One provider at one address, as this process asks it."""
+
+    limits: Limits
+    health: Health
+    returning: deque[asyncio.Future[None]] = field(default_factory=deque)
+    """Calls that wait for their place to try again."""
+    urgent: deque[Waiting] = field(default_factory=deque)
+    """Calls that a test is waiting for."""
+    coming: deque[Call] = field(default_factory=deque)
+    """Calls of tests that are certain to come, in their order."""
+    n_open: int = 0
+    """Calls that were started and have no end yet, those that pause between two tries included."""
+    in_flight: int = 0
+    window: float = 0.0
+    paused_until: float = 0.0
+    timer: asyncio.TimerHandle | None = None
+    _paused_at: float = 0.0
+    _narrowed_at: float = -math.inf
+    _allowed: dict[str, tuple[int, float]] = field(default_factory=dict)
+    """By kind of limit: requests or tokens that may still be started, and when that no longer holds."""
+
+    def __post_init__(self) -> None:
+        self.window = float(self.limits.concurrency)
+
+    def unschedule(self) -> None:
+        """Forget that somebody is to look at the lane again later."""
+        if self.timer is not None:
+            self.timer.cancel()
+            self.timer = None
+
+    def wait_s(self, now: float, *, is_new: bool = True, n_tokens: int = 0) -> float | None:
+        """Seconds until another request may be started, or ``None`` until one has ended.
+
+        Parameters
+        ----------
+        is_new
+            Whether it is the first try of a call.
+        n_tokens
+            What it may use at most.
+        """
+        if self.in_flight >= max(1, int(self.window)):
+            return None
+        if is_new and self.n_open >= self.limits.concurrency:
+            return None
+        wait = self.paused_until - now
+        for kind, (amount, until) in list(self._allowed.items()):
+            if now >= until:
+                del self._allowed[kind]
+            elif amount < (n_tokens if kind == "tokens" else 1):
+                wait = max(wait, until - now)
+        return max(0.0, wait)
+
+    def started(self, *, is_new: bool = True, n_tokens: int = 0) -> None:
+        """Count a request that is about to be sent."""
+        self.in_flight += 1
+        self.n_open += is_new
+        for kind, (amount, until) in self._allowed.items():
+            self._allowed[kind] = (amount - (n_tokens if kind == "tokens" else 1), until)
+
+    def ended(self) -> None:
+        """Count a request that has its reply, or none."""
+        self.in_flight -= 1
+
+    def closed(self) -> None:
+        """Count a call that has come to its end."""
+        self.n_open -= 1
+
+    def pause(self, seconds: float, now: float) -> None:
+        """Start nothing for some time: the provider has asked for it."""
+        self.paused_until = max(self.paused_until, now + seconds)
+        self._paused_at = now
+
+    def heard(
+        self, status: int, headers: Mapping[str, str], *, began: float, now: float, wall: float
+    ) -> None:
+        """Learn from a complete reply.
+
+        Parameters
+        ----------
+        began
+            When its request was sent.
+        wall
+            Seconds since the epoch, for headers that name a time.
+        """
+        self.health.replied(now)
+        if status in BUSY:
+            if began >= self._narrowed_at:
+                self.window = max(1.0, min(self.window, self.in_flight) / 2)
+                self._narrowed_at = now
+        else:
+            if began > self._paused_at:
+                self.paused_until = min(self.paused_until, now)
+            self.window = min(float(self.limits.concurrency), self.window + 1.0 / self.window)
+        for left in remaining(headers, wall):
+            # Limits of a day are not waited for; a reply will say so.
+            if left.reset_s <= self.health.policy.max_retry_after_s:
+                self._allowed[left.kind] = (left.amount, now + left.reset_s)
+            else:
+                self._allowed.pop(left.kind, None)

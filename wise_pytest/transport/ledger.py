@@ -1,0 +1,201 @@
+"""The run's books: what is spent and reserved, whose turn it is, who is in flight.
+
+One ``Ledger`` a process. Where a run has several processes they share one file,
+``SharedLedger``, and each step is taken under its lock, so that a budget holds
+to the cent whoever asks. Money is counted in billionths of a dollar.
+
+Times are those of ``time.monotonic``, which all processes of a machine share
+and which no change of the clock moves.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from wise_pytest.errors import OptionError
+from wise_pytest.files import reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+    from pathlib import Path
+
+    from wise_pytest.transport.call import Charge
+
+NANO = 1_000_000_000
+LEDGER_NAME = "ledger.json"
+LOCK_POLL_S = 0.001
+Answer: TypeAlias = Literal["granted", "wait", "spent"]
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the calls of one model have cost in this run."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    nano_usd: int
+    inexact: int
+    """Tries whose cost the provider did not say; they are counted at the most they can have cost."""
+
+    @property
+    def usd(self) -> float:
+        """US dollars."""
+        return self.nano_usd / NANO
+
+
+def nano_usd(tokens: int, usd_per_million: float) -> int:
+    """The price of some tokens in billionths of a dollar, rounded up."""
+    return -int(-tokens * usd_per_million * 1000 // 1)
+
+
+class Ledger:
+    """The books of a run that has one process.
+
+    Parameters
+    ----------
+    max_nano_usd
+        The budget; ``None`` for none.
+    owner
+        This process's name within the run.
+    """
+
+    def __init__(self, *, max_nano_usd: int | None = None, owner: str = "main") -> None:
+        self.max_nano_usd = max_nano_usd
+        self._owner = owner
+        self._books: dict[str, Any] = _empty()
+
+    @contextmanager
+    def _open(self) -> Iterator[dict[str, Any]]:
+        yield self._books
+
+    def reserve(self, charge: Charge) -> Answer:
+        """Set the most that a try can cost aside; with ``wait`` another try's end may make room for it."""
+        if self.max_nano_usd is None or not charge.nano_usd:
+            return "granted"
+        with self._open() as books:
+            spent = books["spent"]
+            reserved = sum(books["reserved"].values())
+            if spent + charge.nano_usd > self.max_nano_usd:
+                return "spent"
+            if spent + reserved + charge.nano_usd > self.max_nano_usd:
+                return "wait"
+            books["reserved"][self._owner] = books["reserved"].get(self._owner, 0) + charge.nano_usd
+        return "granted"
+
+    def settle(self, model: str, reserved: Charge, charge: Charge | None) -> None:
+        """Put down what a try has cost, and free what was set aside for it; ``None`` for nothing at all."""
+        limited = self.max_nano_usd is not None and reserved.nano_usd
+        if charge is None and not limited:
+            return
+        with self._open() as books:
+            if limited:
+                books["reserved"][self._owner] -= reserved.nano_usd
+            if charge is not None:
+                books["spent"] += charge.nano_usd
+                tally = books["models"].setdefault(model, [0, 0, 0, 0, 0])
+                for place, amount in enumerate(
+                    (1, charge.input_tokens, charge.output_tokens, charge.nano_usd, int(not charge.exact))
+                ):
+                    tally[place] += amount
+
+    def turn_s(self, lane: str, *, requests: float | None, tokens: float | None, n_tokens: int) -> float:
+        """Seconds until this request's turn, which is taken now.
+
+        Parameters
+        ----------
+        requests, tokens
+            What the lane may do a minute, ``None`` for no limit.
+        n_tokens
+            What this request may use at most.
+        """
+        if requests is None and tokens is None:
+            return 0.0
+        now = time.monotonic()
+        with self._open() as books:
+            turn: float = max(now, books["turns"].get(lane, 0.0))
+            pause = 0.0 if requests is None else 60.0 / requests
+            pause = max(pause, 0.0 if tokens is None else 60.0 * n_tokens / tokens)
+            books["turns"][lane] = turn + pause
+        return turn - now
+
+    def enter(self, lane: str, limit: int) -> bool:
+        """Take one of the places that all processes share; ``False`` where none is free."""
+        with self._open() as books:
+            places = books["places"].setdefault(lane, {})
+            if sum(places.values()) >= limit:
+                return False
+            places[self._owner] = places.get(self._owner, 0) + 1
+        return True
+
+    def leave(self, lane: str) -> None:
+        """Give the place back."""
+        with self._open() as books:
+            books["places"][lane][self._owner] -= 1
+
+    def died(self, owner: str) -> None:
+        """A process has ended unexpectedly: its places are free, and what it had reserved may be billed."""
+        with self._open() as books:
+            books["spent"] += books["reserved"].pop(owner, 0)
+            for places in books["places"].values():
+                places.pop(owner, None)
+
+    def spent(self) -> Mapping[str, Spent]:
+        """What was spent so far, by model."""
+        with self._open() as books:
+            return {model: Spent(*tally) for model, tally in sorted(books["models"].items())}
+
+    def close(self) -> None:
+        """Release what is open."""
+
+
+class SharedLedger(Ledger):
+    """The books of a run that has several processes, in one small file.
+
+    Parameters
+    ----------
+    folder
+        Where the file is; it is made by the first process that needs it.
+    """
+
+    def __init__(self, folder: Path, *, max_nano_usd: int | None = None, owner: str = "main") -> None:
+        from filelock import FileLock
+
+        super().__init__(max_nano_usd=max_nano_usd, owner=owner)
+        self._lock = FileLock(folder / f"{LEDGER_NAME}.lock")
+        self._file = os.open(folder / LEDGER_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+
+    @contextmanager
+    def _open(self) -> Iterator[dict[str, Any]]:
+        try:
+            with self._lock.acquire(poll_interval=LOCK_POLL_S):
+                yield from self._changed()
+        except (OSError, ValueError) as error:
+            raise OptionError(f"the run's books cannot be kept: {reason_of(error)}") from error
+
+    def _changed(self) -> Iterator[dict[str, Any]]:
+        """The books as the file holds them, written back when they were used."""
+        os.lseek(self._file, 0, os.SEEK_SET)
+        content = os.read(self._file, 1 << 20)
+        books = json.loads(content) if content.strip() else _empty()
+        yield books
+        changed = json.dumps(books, separators=(",", ":")).encode("ascii")
+        if changed != content.rstrip():
+            # One write that covers the earlier text, so that a kill leaves the one or the other.
+            os.lseek(self._file, 0, os.SEEK_SET)
+            os.write(self._file, changed.ljust(len(content)))
+
+    def close(self) -> None:
+        """Release the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def _empty() -> dict[str, Any]:
+    return {"spent": 0, "reserved": {}, "turns": {}, "places": {}, "models": {}}

@@ -1,0 +1,74 @@
+"""What xdist is told where a run is live: how tests are dealt out, and where the processes keep their books.
+
+Nothing of xdist is imported unless it distributes tests.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pytest
+
+
+DEATHS = "deaths"
+"""A file beside the books with a letter for each worker that has died."""
+
+
+def distributes(config: pytest.Config) -> bool:
+    """Whether this process hands its tests to workers."""
+    return getattr(config.option, "dist", "no") != "no" and bool(getattr(config.option, "tx", None))
+
+
+def run_alone(config: pytest.Config) -> None:
+    """Keep xdist from starting workers; called before it does."""
+    if distributes(config):
+        config.option.dist, config.option.tx = "no", []
+
+
+def ends_early(config: pytest.Config) -> bool:
+    """Whether the session may end at any test that fails."""
+    option = config.option
+    return bool(getattr(option, "maxfail", 0)) or bool(getattr(option, "stepwise", False))
+
+
+def make_books() -> Path:
+    """A folder for the run's books."""
+    return Path(tempfile.mkdtemp(prefix="wise-"))
+
+
+def note_death(folder: str) -> None:
+    """Let the other workers know that one has died."""
+    with (Path(folder) / DEATHS).open("ab") as stream:
+        stream.write(b"x")
+
+
+def count_deaths(folder: str) -> int:
+    """How many workers have died so far."""
+    try:
+        return (Path(folder) / DEATHS).stat().st_size
+    except OSError:
+        return 0
+
+
+def remove_books(folder: str | None) -> None:
+    """Remove what ``make_books`` has made."""
+    if folder is not None:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """A scheduler for a live run, or ``None`` where xdist's own is the right one.
+
+    That is with another ``--dist``, with ``--maxschedchunk``, and where the first
+    failure ends the run: what was dealt out is run.
+    """
+    option = config.option
+    if option.dist != "load" or getattr(option, "maxschedchunk", None) or ends_early(config):
+        return None
+    from wise_pytest.dealing import DealingOut
+
+    return DealingOut(config, log)
