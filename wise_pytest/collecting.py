@@ -102,15 +102,11 @@ class CollectorHooks:
         # Of a test that is tried again, an answer counts from the first try on; a technical error does not.
         if row is not None and (report.outcome in REPORTED or getattr(report, OUTCOME) != "error"):
             self._progress.count(self._collector.take_line(row, report.nodeid))
-            # pytest keeps every report to the end, and the collector has what this one carried.
-            setattr(report, ROW, None)
         elif report.when == CRASHED:
             crashed = self._collector.crashed(report.nodeid)
             if crashed is not None:
                 self._progress.count(crashed)
                 setattr(report, OUTCOME, "error")
-        if cell is not None:
-            setattr(report, CELL, None)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:

@@ -287,6 +287,14 @@ class RunningHooks:
             return cast("dict[str, Any]", without_surrogates(data))
         return data
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Let go of what a report has carried here: pytest keeps every report to the session's end."""
+        if not self._in_worker:
+            for name in (ROW, CELL):
+                if hasattr(report, name):
+                    delattr(report, name)
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Let go of what a test that has run leaves behind: pytest keeps every test to the session's end."""
