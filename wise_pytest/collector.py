@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from typing import TextIO
 
+    from wise_pytest.audit.baseline import Baseline
     from wise_pytest.finish import Outcome
     from wise_pytest.records import CellKey, Row
     from wise_pytest.report.progress import ModelSpent
@@ -33,11 +34,17 @@ class Collector:
     """Keeps the rows of a run as they arrive, and turns them into its reports."""
 
     def __init__(
-        self, settings: Settings, identity: RunIdentity, *, spent: Callable[[], Sequence[ModelSpent]]
+        self,
+        settings: Settings,
+        identity: RunIdentity,
+        *,
+        spent: Callable[[], Sequence[ModelSpent]],
+        baseline: Baseline | None = None,
     ) -> None:
         self._settings = settings
         self.spent = spent
         """What was spent so far, by model."""
+        self._baseline = baseline
         self._identity = identity
         self._plan = Plan()
         self._rows: dict[CellKey, Row] = {}
@@ -126,6 +133,7 @@ class Collector:
             exit_status=exit_status,
             environ=environ,
             spent=self.spent(),
+            baseline=self._baseline,
         )
 
 

@@ -17,20 +17,23 @@ from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.facts import row_facts
 from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.table import table_of
+from wise_pytest.comparing import compare_with
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import partial_reason, write_manifest
 from wise_pytest.recorded import generations_of
 from wise_pytest.report.facts import GateVerdict, failed_checks, gate_verdict, unevaluated_checks
 from wise_pytest.report.kinds import kinds_of_a_run
+from wise_pytest.report.lines import Line
 from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.progress import spent_lines, spent_record
-from wise_pytest.report.terminal import Line, summary_lines
+from wise_pytest.report.terminal import summary_lines
 from wise_pytest.report.writer import STEP_SUMMARY, append_step_summary, write_report
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
+    from wise_pytest.audit.baseline import Baseline
     from wise_pytest.audit.table import RowTable
     from wise_pytest.records import Row
     from wise_pytest.report.kinds import ReportKind
@@ -71,6 +74,7 @@ def finish_run(
     exit_status: int,
     environ: Mapping[str, str],
     spent: Sequence[ModelSpent] = (),
+    baseline: Baseline | None = None,
 ) -> Outcome:
     """Audit the rows, judge the gate, write every report.
 
@@ -86,6 +90,8 @@ def finish_run(
         Where ``GITHUB_STEP_SUMMARY`` may be named.
     spent
         What the run's calls have cost; nothing of a replay.
+    baseline
+        An earlier run to compare with.
 
     Raises
     ------
@@ -104,13 +110,16 @@ def finish_run(
         replicates=settings.replicates,
         openings=settings.openings,
     )
+    comparison = None if baseline is None else compare_with(baseline, settings, plan, table)
     gate = evaluate_gate(
         audit,
-        settings.thresholds,
-        expected_models=[selected.endpoint.name for selected in settings.models if selected.explicit],
+        settings.gate,
+        comparison=comparison,
+        expected_models=_expected_models(settings, plan),
         partial=partial,
+        shard=None if settings.shard is None else str(settings.shard),
     )
-    document = to_document(audit, gate)
+    document = to_document(audit, gate, comparison)
     text = dump(document)
     kinds = kinds_of_a_run(settings.reports)
     beside = None
@@ -118,7 +127,7 @@ def finish_run(
         recordings = None if settings.disable_recording else settings.cassettes
         beside = generations_of(rows, folder=folder, cassettes=recordings)
     written = write_report(document, folder, kinds, json_text=text, generations=beside)
-    if partial is None:
+    if partial is None and settings.shard is None:
         _point_latest(folder)
     notes = [
         problem,
@@ -143,6 +152,20 @@ def finish_run(
         verdict=gate_verdict(document),
         checks=(*failed_checks(document), *unevaluated_checks(document)),
     )
+
+
+def _expected_models(settings: Settings, plan: Plan) -> list[str]:
+    """The models that the user named, without those of which this shard has no cell."""
+    empty = {
+        model
+        for model in {model for _, model in plan.planned}
+        if not any(count for (_, name), count in plan.planned.items() if name == model)
+    }
+    return [
+        selected.endpoint.name
+        for selected in settings.models
+        if selected.explicit and selected.endpoint.name not in empty
+    ]
 
 
 def _provenance(plan: Plan, table: RowTable, partial: str | None) -> dict[str, Any]:

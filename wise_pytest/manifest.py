@@ -18,9 +18,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wise_pytest import __version__
+from wise_pytest.audit.conditions import Condition
 from wise_pytest.errors import RowsError
 from wise_pytest.files import write_whole
-from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED
+from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -60,6 +61,7 @@ def write_manifest(
         If it cannot be written.
     """
     expected = plan.expected()
+    conditions = conditions_of(settings, plan)
     manifest = {
         "schema": MANIFEST_SCHEMA,
         "run": identity.run,
@@ -87,20 +89,50 @@ def write_manifest(
             for selected in settings.models
         ],
         "plan": [
-            {"panel": panel, "model": model, "n_cells": n_cells, **dataclasses.asdict(plan.panels[panel])}
+            {
+                "panel": panel,
+                "model": model,
+                "n_cells": n_cells,
+                **dataclasses.asdict(plan.panels[panel]),
+                "decoding": conditions[panel, model].decoding,
+            }
             for (panel, model), n_cells in sorted(expected.items())
         ],
         "exclude": list(settings.exclude),
         "bootstrap": {"seed": settings.seed, "replicates": settings.replicates},
         "openings": None if settings.openings is None else list(settings.openings),
-        "thresholds": {
-            name: None if value is None else str(value)
-            for name, value in dataclasses.asdict(settings.thresholds).items()
+        "thresholds": _limits(dataclasses.asdict(settings.gate.everywhere)),
+        "gate": {
+            "mode": settings.gate.mode,
+            "rules": [
+                {"panel": rule.panel, "model": rule.model, **_limits(rule.limits)}
+                for rule in settings.gate.scoped
+            ],
         },
+        "shard": None if settings.shard is None else dataclasses.asdict(settings.shard),
         "notes": dict(settings.notes),
         "outcome": None if outcome is None else dict(outcome),
     }
     write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=True, indent=2) + "\n")
+
+
+def conditions_of(settings: Settings, plan: Plan) -> dict[Pair, Condition]:
+    """How the cells of each planned panel and model are asked for."""
+    endpoints = {selected.endpoint.name: selected.endpoint for selected in settings.models}
+    conditions: dict[Pair, Condition] = {}
+    for panel, model in plan.expected():
+        planned, endpoint = plan.panels[panel], endpoints.get(model)
+        decoding = None
+        if endpoint is not None and planned.decoding is not None:
+            decoding = {**planned.decoding, **endpoint.extra}
+            if not endpoint.temperature:
+                decoding["temperature"] = None
+        conditions[panel, model] = Condition(digest=planned.digest, decoding=decoding)
+    return conditions
+
+
+def _limits(limits: Mapping[str, Any]) -> dict[str, str | None]:
+    return {name: None if value is None else str(value) for name, value in limits.items()}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -121,6 +153,11 @@ class RunRecord:
     """Beginnings of outputs that were counted; ``None`` for those of the package."""
     digests: Mapping[str, str]
     """By panel, over its items, forms and verifier; a panel whose plan names none is missing."""
+    run: str | None = None
+    shard: Shard | None = None
+    """Which part of its plan the run had to do; ``None`` for all of it."""
+    conditions: Mapping[Pair, Condition] = dataclasses.field(default_factory=dict)
+    """How the cells of each planned panel and model were asked for."""
 
 
 def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
@@ -137,8 +174,55 @@ def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
         If a manifest is there and cannot be read.
     """
     places = (Path(given) if Path(given).is_dir() else Path(given).parent for given in paths)
-    manifests = dict.fromkeys(place / MANIFEST for place in places)
-    return tuple(record for record in map(_record, manifests) if record is not None)
+    # A link to a run, as reports/latest is, is that run.
+    manifests = {(place / MANIFEST).resolve(): place / MANIFEST for place in places}
+    return tuple(record for record in map(_record, manifests.values()) if record is not None)
+
+
+def missing_shards(records: Iterable[RunRecord]) -> str | None:
+    """Which shards of a plan are not there; ``None`` where all are, or nobody has split anything.
+
+    Raises
+    ------
+    RowsError
+        If two runs did the same shard, or runs were split into different numbers of shards.
+    """
+    found: dict[int, RunRecord] = {}
+    first: RunRecord | None = None
+    for record in records:
+        if record.shard is None:
+            continue
+        first = first or record
+        if first.shard is not None and first.shard.of != record.shard.of:
+            raise RowsError(
+                f"{first.source} is {first.shard} and {record.source} is {record.shard}: "
+                "they are of different splits; give the shards of one split"
+            )
+        other = found.setdefault(record.shard.index, record)
+        if other.run != record.run or other.run is None:
+            if other is record:
+                continue
+            raise RowsError(
+                f"{other.source} and {record.source} are both {record.shard}; give each shard once"
+            )
+    if first is None or first.shard is None:
+        return None
+    of = first.shard.of
+    missing = [str(index) for index in range(1, of + 1) if index not in found]
+    if not missing:
+        return None
+    noun = "shard" if len(missing) == 1 else "shards"
+    return f"{noun} {', '.join(missing)} of {of} missing"
+
+
+def conditions_of_runs(records: Iterable[RunRecord]) -> dict[Pair, Condition]:
+    """How the cells of several runs were asked for; where runs differ in it, nobody knows."""
+    conditions: dict[Pair, Condition] = {}
+    for record in records:
+        for pair, condition in record.conditions.items():
+            if conditions.setdefault(pair, condition) != condition:
+                conditions[pair] = Condition()
+    return conditions
 
 
 def plans_of(records: Iterable[RunRecord]) -> dict[Pair, set[PairKey]]:
@@ -277,7 +361,22 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
         replicates=bootstrap.get("replicates"),
         openings=None if record.get("openings") is None else tuple(_texts(record, "openings")),
         digests=digests,
+        run=_text(record, "run") if "run" in record else None,
+        shard=_shard(record.get("shard")),
+        conditions={
+            (entry["panel"], entry["model"]): Condition(entry.get("digest"), entry.get("decoding"))
+            for entry in record["plan"]
+        },
     )
+
+
+def _shard(entry: Mapping[str, Any] | None) -> Shard | None:
+    if entry is None:
+        return None
+    index, of = entry["index"], entry["of"]
+    if type(index) is not int or type(of) is not int or not 1 <= index <= of:
+        raise ValueError(f"'shard' must be a part from 1 to all, not {reprlib.repr(entry)}")
+    return Shard(index, of)
 
 
 def _plan_entry(entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -20,8 +20,8 @@ MARKER = "wise"
 FIXTURE = "wise"
 NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 ALIAS = "--model"
-PATH_FLAGS = ("--wise-out", "--wise-cassettes")
-"""Options whose value is a folder."""
+PATH_FLAGS = ("--wise-out", "--wise-cassettes", "--wise-baseline")
+"""Options whose value is a folder or a file."""
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
 DEFAULT_SEED = 0
@@ -101,6 +101,23 @@ _RUN: tuple[Option, ...] = (
     ),
     Option("strict", "switch", "", "fail the test of every non-compliant generation"),
     Option("note", "list", "KEY=VALUE", "something to keep with the recordings of this run, repeatable"),
+    Option("shard", "value", "I/N", "run the I-th of N equal parts of the plan; wise audit merges them"),
+    Option(
+        "baseline",
+        "value",
+        "FILE",
+        "compare with an earlier run: its folder, rows, audit.json, or what wise baseline save has written",
+    ),
+    Option("baseline-map", "list", "NEW=OLD", "compare model NEW with the baseline's model OLD, repeatable"),
+    Option(
+        "baseline-shared", "switch", "", "compare what the baseline and this run share, where they differ"
+    ),
+    Option(
+        "gate",
+        "value",
+        "point|confident",
+        "judge values as they are, or fail only where a whole interval is beyond its limit (default: point)",
+    ),
 )
 _GATE: tuple[Option, ...] = (
     Option("max-gap", "value", "POINTS", "gate: largest wording gap of a model, in percentage points"),
@@ -116,6 +133,15 @@ _GATE: tuple[Option, ...] = (
         "value",
         "POINTS",
         "gate: smallest share of scored cells per model and panel (default: 95)",
+    ),
+    Option(
+        "max-gap-increase",
+        "value",
+        "POINTS",
+        "gate: largest increase of a model's wording gap over the baseline",
+    ),
+    Option(
+        "max-form-drop", "value", "POINTS", "gate: largest drop of a form's compliance below the baseline"
     ),
 )
 OPTIONS = (*_RUN, *_GATE)

@@ -15,6 +15,7 @@ import pytest
 from wise_pytest.ahead import WorkerQueue
 from wise_pytest.collecting import REPORTED, CollectorHooks
 from wise_pytest.collector import Collector, check_writable
+from wise_pytest.comparing import open_baseline
 from wise_pytest.errors import BudgetReached, ConfigError, OptionError, WiseError
 from wise_pytest.naming import slug
 from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
@@ -103,16 +104,18 @@ def configure(config: pytest.Config) -> None:
             )
         )
         session = Session(settings, identity, writer=worker_name(config), place=worker_place(config))
+        baseline = None
         if not is_worker(config):
             if not config.option.collectonly and not settings.plan_only:
                 check_writable(settings.out)
+                baseline = open_baseline(settings)
             session.check_recordings()
     except ConfigError as error:
         raise pytest.UsageError(str(error)) from error
     if is_worker(config):
         config.pluginmanager.register(RunningHooks(config, session), "wise-running")
         return
-    collector = Collector(settings, identity, spent=session.spent)
+    collector = Collector(settings, identity, spent=session.spent, baseline=baseline)
     progress = Progress(config, live=settings.is_live, usd=session.spent_usd)
     collecting = CollectorHooks(
         collector, identity, progress=progress, wind_down=partial(wind_down, session=session)

@@ -6,6 +6,7 @@ hooks in ``running`` call it and hold no logic of their own.
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import secrets
 from datetime import UTC, datetime
@@ -167,6 +168,7 @@ class Session:
         from wise_pytest.panels.cells import plan_cells
         from wise_pytest.panels.loader import manifest_digest
         from wise_pytest.panels.selection import select_items
+        from wise_pytest.panels.sharding import take_shard
 
         forms = None
         if settings.forms is not None:
@@ -191,15 +193,22 @@ class Session:
                     repetitions=settings.repetitions,
                 )
             )
+            own = (
+                cells
+                if settings.shard is None
+                else take_shard(cells, settings.shard.index, settings.shard.of)
+            )
             if cells:
-                self.plan.planned[panel_id, name] = len(cells)
+                self.plan.planned[panel_id, name] = len(own)
                 self.plan.panels[panel_id] = PlannedPanel(
                     digest=manifest_digest(panel),
                     forms=tuple(dict.fromkeys(cell.form for cell in cells)),
                     items=tuple(dict.fromkeys(cell.item for cell in cells)),
                     repetitions=max(cell.repetition for cell in cells),
+                    decoding=dataclasses.asdict(panel.decoding),
                 )
-                planned.append((name, cells))
+            if own:
+                planned.append((name, own))
         return planned
 
     def note_selected(self, cells: Iterable[Cell], *, live: bool) -> None:

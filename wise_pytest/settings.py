@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from wise_pytest.audit.gate import Thresholds
+    from wise_pytest.audit.rules import GateRules, GateTable
     from wise_pytest.endpoints.registry import Selected
     from wise_pytest.options import Option
     from wise_pytest.report.kinds import ReportKind
@@ -41,12 +41,35 @@ WEIGHTS_NOTE = "weights_sha256"
 PLACES = frozenset({"out", "cassettes", "report", "note", "concurrency", "rpm", "max-cost"})
 """Options that say where, with what remark and how fast, and ask for nothing."""
 MAX_REPETITIONS = 10_000
-SETTINGS_KEYS = ("default_models", "models")
+SETTINGS_KEYS = ("default_models", "models", "gate")
 """What ``[tool.wise]`` may hold."""
 MAX_SEED = 2**63 - 1
 MAX_REPLICATES = 1_000_000
 MAX_AMOUNT = 1e9
 """No budget and no rate is larger."""
+
+
+@dataclass(frozen=True, slots=True)
+class BaselineSettings:
+    """What this run is to be compared with."""
+
+    path: Path
+    models: Mapping[str, str]
+    """Names of this run to names of the baseline."""
+    shared: bool
+    """Whether what both share is enough."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shard:
+    """A part of a plan."""
+
+    index: int
+    """From 1."""
+    of: int
+
+    def __str__(self) -> str:
+        return f"shard {self.index} of {self.of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +92,10 @@ class Settings:
     """Beginnings of outputs to count; ``None`` for those of the package."""
     strict: bool
     notes: Mapping[str, str]
-    thresholds: Thresholds
+    gate: GateRules
+    baseline: BaselineSettings | None
+    shard: Shard | None
+    """``None`` for the whole plan."""
     concurrency: int | None
     """Requests in flight to one provider; ``None`` for each endpoint's own default."""
     requests_per_minute: Mapping[str, float]
@@ -139,7 +165,9 @@ def _build(
         openings=_openings(config, values["openings"]),
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
-        thresholds=thresholds(values, prefix="wise-"),
+        gate=_gate(config, values, table, known_models=[*registry, *(s.endpoint.name for s in models)]),
+        baseline=_baseline(config, values, [selected.endpoint.name for selected in models]),
+        shard=parse_shard(values["shard"], "--wise-shard"),
         concurrency=_concurrency(values["concurrency"]),
         requests_per_minute=_rates(values["rpm"], models),
         max_cost_usd=_max_cost(values["max-cost"], models),
@@ -371,20 +399,109 @@ def _over_zero(text: str, name: str, unit: str) -> float:
     return number
 
 
-def thresholds(values: Mapping[str, str | None], *, prefix: str) -> Thresholds:
-    """The gate's limits out of the texts given for them, by option name.
+def gate_rules(
+    values: Mapping[str, str | None], table: GateTable, *, prefix: str, baseline: bool
+) -> GateRules:
+    """Everything that is asked of the gate: options first, then the table of settings, which is less direct.
+
+    Parameters
+    ----------
+    values
+        Texts of the gate's options and of ``gate``, by name; ``None`` where not given.
+    table
+        What ``[tool.wise.gate]`` says.
+    prefix
+        Of the options, for messages.
+    baseline
+        Whether there is a baseline.
 
     Raises
     ------
     OptionError
-        If a text is no number, or out of range.
+        If a text is no number, or out of range, or a limit needs a baseline and there is none.
     """
-    from wise_pytest.audit.gate import Thresholds, parse_threshold
+    from wise_pytest.audit.rules import GateRules, Thresholds, parse_mode, parse_threshold
 
-    return Thresholds(
-        **{
-            name.replace("-", "_"): parse_threshold(text, f"--{prefix}{name}")
-            for name in GATE_OPTIONS
-            if (text := values[name]) is not None
-        }
+    limits = dict(table.everywhere)
+    for name in GATE_OPTIONS:
+        text = values[name]
+        if text is not None:
+            limits[name.replace("-", "_")] = parse_threshold(text, f"--{prefix}{name}")
+    mode = values["gate"]
+    rules = GateRules(
+        everywhere=Thresholds(**limits),
+        scoped=table.scoped,
+        mode=(table.mode or "point") if mode is None else parse_mode(mode, f"--{prefix}gate"),
     )
+    if rules.compares and not baseline:
+        raise OptionError(
+            f"--{prefix}max-gap-increase and --{prefix}max-form-drop are limits of a comparison: "
+            f"name an earlier run with --{prefix}baseline FILE"
+        )
+    return rules
+
+
+def _gate(
+    config: pytest.Config, values: Mapping[str, Any], table: Mapping[str, Any], *, known_models: Sequence[str]
+) -> GateRules:
+    from wise_pytest.audit.rules import NO_TABLE, read_gate_table
+    from wise_pytest.panels.loader import PANEL_IDS
+
+    where = str(config.rootpath / "pyproject.toml")
+    found = NO_TABLE
+    if "gate" in table:
+        found = read_gate_table(table["gate"], where=where, panels=PANEL_IDS, models=known_models)
+    return gate_rules(values, found, prefix="wise-", baseline=values["baseline"] is not None)
+
+
+def _baseline(
+    config: pytest.Config, values: Mapping[str, Any], models: Sequence[str]
+) -> BaselineSettings | None:
+    mapped = parse_models_map(values["baseline-map"], "--wise-baseline-map")
+    for name in mapped:
+        if name not in models:
+            raise OptionError(
+                f"--wise-baseline-map: {name!r} is not among the models of this run: "
+                f"{', '.join(models) or 'none'}"
+            )
+    if values["baseline"] is None:
+        if mapped or values["baseline-shared"]:
+            raise OptionError("--wise-baseline-map and --wise-baseline-shared need --wise-baseline FILE")
+        return None
+    path = config.invocation_params.dir / Path(values["baseline"]).expanduser()
+    if config.getoption("wise_baseline", default=None) is None:
+        path = config.rootpath / Path(values["baseline"]).expanduser()
+    return BaselineSettings(path=path, models=mapped, shared=bool(values["baseline-shared"]))
+
+
+def parse_models_map(texts: Sequence[str], name: str) -> dict[str, str]:
+    """Read ``NEW=OLD``, each new model once.
+
+    Raises
+    ------
+    OptionError
+        If a text is something else.
+    """
+    mapped: dict[str, str] = {}
+    for text in texts:
+        new, equals, old = text.partition("=")
+        if not new or not equals or not old or new in mapped:
+            raise OptionError(f"{name}: must be NEW=OLD, each NEW once, not {text!r}")
+        mapped[new] = old
+    return mapped
+
+
+def parse_shard(text: str | None, name: str) -> Shard | None:
+    """Read ``I/N``.
+
+    Raises
+    ------
+    OptionError
+        If it is something else, or there is no such part.
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
+    if found is None or not 1 <= int(found[1]) <= int(found[2]):
+        raise OptionError(f"{name}: must be I/N with I from 1 to N, such as 2/4, not {text!r}")
+    return Shard(int(found[1]), int(found[2]))

@@ -59,6 +59,8 @@ class PlannedPanel:
     forms: tuple[str, ...]
     items: tuple[str, ...]
     repetitions: int
+    decoding: Mapping[str, Any] | None = None
+    """Cap and temperature that the panel asks for."""
 
 
 @dataclass(slots=True)
@@ -145,6 +147,7 @@ def decode_plan(text: str) -> Plan:
                 forms=tuple(panel["forms"]),
                 items=tuple(panel["items"]),
                 repetitions=panel["repetitions"],
+                decoding=panel["decoding"],
             )
             for name, panel in record["panels"].items()
         },

@@ -6,7 +6,8 @@ import pytest
 
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import to_document
-from wise_pytest.audit.gate import Thresholds, evaluate_gate, parse_threshold
+from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.rules import GateRules, Thresholds, parse_threshold
 from wise_pytest.errors import OptionError
 from wise_pytest.records import Row
 
@@ -60,7 +61,8 @@ def thresholds(**limits: str) -> Thresholds:
 
 def evaluated(rows, *, exclude=(), planned=None, expected_models=(), partial=None, **limits: str):
     audit = build_audit(rows, exclude=exclude, planned=planned)
-    return evaluate_gate(audit, thresholds(**limits), expected_models=expected_models, partial=partial)
+    rules = GateRules(thresholds(**limits))
+    return evaluate_gate(audit, rules, expected_models=expected_models, partial=partial)
 
 
 def statuses(gate) -> dict[tuple, str]:
@@ -106,6 +108,7 @@ def test_a_check_says_what_was_compared():
         "value": 0.4,
         "limit": 0.5,
         "status": "fail",
+        "rule": "everywhere",
         "reason": "worst-form compliance under CNEG 40.0, asked for at least 50.0",
     }
 

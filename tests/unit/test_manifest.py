@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from wise_pytest.audit.gate import Thresholds
+from wise_pytest.audit.rules import GateRules
 from wise_pytest.audit.table import cells_by_pair, table_of
 from wise_pytest.endpoints.model import Endpoint
 from wise_pytest.endpoints.registry import Selected
@@ -54,7 +54,9 @@ def keep(
         seed=1,
         replicates=20,
         openings=None,
-        thresholds=Thresholds(),
+        gate=GateRules(),
+        baseline=None,
+        shard=None,
         notes={},
     )
     folder.mkdir()

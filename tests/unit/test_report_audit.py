@@ -4,7 +4,8 @@ from fractions import Fraction
 
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import to_document
-from wise_pytest.audit.gate import Thresholds, evaluate_gate
+from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.rules import GateRules, Thresholds
 from wise_pytest.records import Row
 from wise_pytest.report.csvfiles import render_tables
 from wise_pytest.report.markdown import render_markdown
@@ -25,7 +26,7 @@ def audited():
         for i, compliant in enumerate(outcomes)
     ]
     audit = build_audit(rows, replicates=0)
-    return to_document(audit, evaluate_gate(audit, Thresholds(max_gap=Fraction(20))))
+    return to_document(audit, evaluate_gate(audit, GateRules(Thresholds(max_gap=Fraction(20)))))
 
 
 def test_terminal():
@@ -61,7 +62,7 @@ def test_markdown_of_what_was_resampled():
         for form, modulus in (("POS", 5), ("AVOID1", 2), ("NEG", 4))
     ]
     audit = build_audit(rows, replicates=200, seed=3)
-    text = render_markdown(to_document(audit, evaluate_gate(audit, Thresholds())))
+    text = render_markdown(to_document(audit, evaluate_gate(audit, GateRules())))
     tables = [
         [cell.strip() for cell in line.split("|")[1:-1]] for line in text.split("\n") if line.startswith("|")
     ]

@@ -8,8 +8,10 @@ says why in ``reason``.
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.audit.comparison_document import comparison_document
 from wise_pytest.audit.diagnostics import (
     examples_document,
     reasoned,
@@ -24,7 +26,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from fractions import Fraction
 
-    from wise_pytest.audit.gate import Check, Gate
+    from wise_pytest.audit.comparison import Comparison
+    from wise_pytest.audit.gate import Gate
+    from wise_pytest.audit.judging import Check
     from wise_pytest.audit.result import (
         Audit,
         Bootstrap,
@@ -47,7 +51,9 @@ if TYPE_CHECKING:
 AUDIT_SCHEMA = "wise.audit/1"
 
 
-def to_document(audit: Audit, gate: Gate | None = None) -> dict[str, Any]:
+def to_document(
+    audit: Audit, gate: Gate | None = None, comparison: Comparison | None = None
+) -> dict[str, Any]:
     """The content of ``audit.json``.
 
     Parameters
@@ -56,6 +62,8 @@ def to_document(audit: Audit, gate: Gate | None = None) -> dict[str, Any]:
         The audit.
     gate
         Its evaluation; without one the document says that nothing was evaluated.
+    comparison
+        With a baseline, if there is one.
 
     Returns
     -------
@@ -67,6 +75,7 @@ def to_document(audit: Audit, gate: Gate | None = None) -> dict[str, Any]:
         "run": _run(audit),
         "panels": {name: _panel(panel) for name, panel in audit.panels.items()},
         "cross": _cross(audit.cross),
+        **({} if comparison is None else {"comparison": comparison_document(comparison)}),
         "gate": _gate(gate),
     }
 
@@ -356,9 +365,11 @@ def _floor(floor: FloorRegime) -> dict[str, Any]:
 def _gate(gate: Gate | None) -> dict[str, Any]:
     if gate is None:
         return {"status": "not_evaluated", "reason": "no gate was evaluated", "checks": []}
-    content: dict[str, Any] = {"status": gate.status}
+    content: dict[str, Any] = {"status": gate.status, "mode": gate.mode}
     if gate.reason is not None:
         content["reason"] = gate.reason
+    if gate.deferred is not None:
+        content["deferred"] = gate.deferred
     content["checks"] = [_check(check) for check in gate.checks]
     return content
 
@@ -371,9 +382,16 @@ def _check(check: Check) -> dict[str, Any]:
         "metric": check.metric,
         "value": None if check.value is None else float(check.value),
         "limit": float(check.limit),
+        **({} if check.interval is None else {"interval": _bounded(check.interval)}),
         "status": check.status,
+        "rule": check.rule,
         "reason": check.reason,
     }
+
+
+def _bounded(interval: Interval) -> list[float | None]:
+    """An interval that was judged; a bound that nothing limits is no number."""
+    return [bound if math.isfinite(bound) else None for bound in (interval.low, interval.high)]
 
 
 def _number(value: Fraction | None) -> float | None:

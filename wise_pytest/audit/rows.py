@@ -82,6 +82,10 @@ def read_rows(paths: Iterable[Path | str]) -> list[Row]:
     return list(read_table(paths).rows())
 
 
+BASELINE_SCHEMA = "wise.baseline/1"
+"""What the first line of a saved baseline says; rows follow it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Flip:
     """A row whose verdict changed when it was scored again."""
@@ -106,12 +110,22 @@ class Rescored:
     n_rescored: int
     n_kept: int
     """Scored rows that lack the text, target or verifier, and keep their verdict."""
+    versions: tuple[str, ...] = ()
+    """Verifiers that were replaced by a newer version, such as ``word_count/1 → word_count/2``; sorted."""
 
 
-def rescore(rows: Iterable[Row]) -> Rescored:
+def rescore(rows: Iterable[Row], *, newest: bool = False) -> Rescored:
     """Run the verifier that each row names on its text and target again.
 
     Rows that are not in the denominator stay as they are.
+
+    Parameters
+    ----------
+    rows
+        With texts and targets, or they keep their verdict.
+    newest
+        Take the newest version of the verifier, whichever the row names; the
+        row then names that one.
 
     Raises
     ------
@@ -128,13 +142,20 @@ def rescore(rows: Iterable[Row]) -> Rescored:
             fresh.append(row)
             continue
         if row.verifier not in verifiers:
-            verifiers[row.verifier] = _verifier_of(row)
-        again = _scored_again(row, verifiers[row.verifier])
+            verifiers[row.verifier] = _verifier_of(row, newest=newest)
+        again = _scored_again(row, verifiers[row.verifier], newest=newest)
         if again.compliant is not row.compliant:
             flips.append(Flip(row.key, row.verifier, before=bool(row.compliant), after=bool(again.compliant)))
         n_rescored += 1
         fresh.append(again)
-    return Rescored(tuple(fresh), tuple(flips), n_rescored=n_rescored, n_kept=n_kept)
+    versions = {f"{name} → {used.name}" for name, used in verifiers.items() if used.name != name}
+    return Rescored(
+        tuple(fresh),
+        tuple(flips),
+        n_rescored=n_rescored,
+        n_kept=n_kept,
+        versions=tuple(sorted(versions)) if newest else (),
+    )
 
 
 def _add_lines(path: Path, builder: TableBuilder) -> None:
@@ -146,6 +167,8 @@ def _add_lines(path: Path, builder: TableBuilder) -> None:
             for number, line in enumerate(stream, start=1):
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - some editors put it there
+                if number == 1 and _is_baseline_header(line):
+                    continue
                 if line.strip():
                     lines.append(line)
                     numbers.append(number)
@@ -156,6 +179,17 @@ def _add_lines(path: Path, builder: TableBuilder) -> None:
                 _add_part(path, lines, numbers, builder)
     except OSError as error:
         raise RowsError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+def _is_baseline_header(line: bytes) -> bool:
+    """Whether a first line is the header of a saved baseline; ``baseline`` checks what it says."""
+    if BASELINE_SCHEMA.encode("ascii") not in line:
+        return False
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.get("schema") == BASELINE_SCHEMA
 
 
 def _add_part(path: Path, lines: Sequence[bytes], numbers: Sequence[int], builder: TableBuilder) -> None:
@@ -278,14 +312,15 @@ def _said(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _verifier_of(row: Row) -> Verifier:
+def _verifier_of(row: Row, *, newest: bool) -> Verifier:
     try:
-        return get_verifier(str(row.verifier))
+        name = str(row.verifier)
+        return get_verifier(name.partition("/")[0] if newest else name)
     except PanelError as error:
         raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
 
 
-def _scored_again(row: Row, verifier: Verifier) -> Row:
+def _scored_again(row: Row, verifier: Verifier, *, newest: bool) -> Row:
     try:
         verifier.check_target(row.target)
     except PanelError as error:
@@ -297,4 +332,5 @@ def _scored_again(row: Row, verifier: Verifier) -> Row:
         direction=verdict.direction,
         observed=verdict.observed,
         error=verdict.error,
+        verifier=verifier.name if newest else row.verifier,
     )

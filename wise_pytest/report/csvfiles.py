@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wise_pytest.report.columns import Interval, Measured, Missing
+from wise_pytest.report.comparison import tidy_comparison
 from wise_pytest.report.diagnostics import tidy_diagnostics
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
@@ -27,9 +28,14 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
-    return {
-        f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in (*tidy_tables(), *tidy_diagnostics())
-    }
+    kinds = (*tidy_tables(), *tidy_diagnostics())
+    own = {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in kinds}
+    return {**own, **render_comparison_tables(document)} if "comparison" in document else own
+
+
+def render_comparison_tables(document: Document) -> dict[str, str]:
+    """The content of the CSV files of a comparison, by file name."""
+    return {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in tidy_comparison()}
 
 
 def render_csv(table: Table) -> str:

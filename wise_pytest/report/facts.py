@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wise_pytest.report.columns import Measured, number, show, show_pair, words
-from wise_pytest.report.tables import METRICS, Document, Metric, listed, mapping, panels_of
+from wise_pytest.report.tables import METRICS, Document, Metric, judged_by, listed, mapping, panels_of
 
 GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
 
@@ -64,6 +64,18 @@ def unevaluated_checks(document: Document) -> list[str]:
     return [check_sentence(check) for check in _with_status(checks, "not_evaluated")]
 
 
+def inconclusive_checks(document: Document) -> list[str]:
+    """One sentence for each check whose interval lies on both sides of its limit, in the document's order."""
+    checks = listed(mapping(document, "gate"), "checks")
+    return [f"inconclusive: {check_sentence(check)}" for check in _with_status(checks, "inconclusive")]
+
+
+def deferred_limits(document: Document) -> str | None:
+    """Which limits were left to somebody else, if any were."""
+    said = mapping(document, "gate").get("deferred")
+    return None if said is None else words(said)
+
+
 def check_sentence(check: Mapping[str, Any]) -> str:
     """Such as ``gap 23.4 > 20.0 for model M in exact_count``; the reason only where numbers are missing."""
     name = words(check.get("metric"))
@@ -75,6 +87,9 @@ def check_sentence(check: Mapping[str, Any]) -> str:
         sentence += f" in {words(check['panel'])}"
     if check.get("form") is not None:
         sentence += f", form {words(check['form'])}"
+    rule = check.get("rule")
+    if rule not in {None, "everywhere"}:
+        sentence += f" (rule of {words(rule)})"
     measured = number(check.get("value")) is not None and number(check.get("limit")) is not None
     return sentence if measured else _with_reason(sentence, check.get("reason"))
 
@@ -177,7 +192,7 @@ def _capitalized(sentence: str) -> str:
     return sentence[:1].upper() + sentence[1:]
 
 
-def _with_status(checks: Iterable[Any], status: GateStatus) -> list[Mapping[str, Any]]:
+def _with_status(checks: Iterable[Any], status: str) -> list[Mapping[str, Any]]:
     return [mapping(check) for check in checks if mapping(check).get("status") == status]
 
 
@@ -189,11 +204,14 @@ def _error_reason(entry: Any) -> str:
 
 
 def _what_passed(checks: list[Any]) -> str:
-    """How many checks of what: a pass says no more than was asked."""
-    metrics = dict.fromkeys(words(mapping(check).get("metric")) for check in checks)
+    """How many checks of what: a pass says no more than was asked, nor more than could be told."""
+    n_unclear = len(_with_status(checks, "inconclusive"))
+    held = [check for check in checks if mapping(check).get("status") != "inconclusive"]
+    metrics = dict.fromkeys(words(mapping(check).get("metric")) for check in held)
     labels = [METRICS[name].label if name in METRICS else name for name in metrics]
-    noun = "check" if len(checks) == 1 else "checks"
-    return f": {len(checks)} {noun} ({', '.join(labels)})" if checks else ""
+    noun = "check" if len(held) == 1 else "checks"
+    unclear = f", {n_unclear} inconclusive" if n_unclear else ""
+    return f": {len(held)} {noun} ({', '.join(labels)}){unclear}" if held else unclear.replace(",", ":", 1)
 
 
 def _why_not_evaluated(gate: Mapping[str, Any], checks: list[Any]) -> str:
@@ -213,7 +231,8 @@ def _comparison(check: Mapping[str, Any], metric: Metric) -> str:
         shown, bound = show_pair(value, limit, metric.kind)
         # The sign says how the two numbers stand, whatever the check made of it.
         sign = ">" if value > limit else "<" if value < limit else "="
-        return f"{shown} {sign} {bound}"
+        judged = judged_by(check, metric)
+        return f"{shown}{f' {judged}' if judged else ''} {sign} {bound}"
     shown = "not available" if value is None else show(Measured(value, metric.kind), metric.kind)
     return shown if limit is None else f"{shown} (limit {show(Measured(limit, metric.kind), metric.kind)})"
 

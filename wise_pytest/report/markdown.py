@@ -13,6 +13,7 @@ from tabulate import tabulate
 
 from wise_pytest.report import diagnostics, facts, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
+from wise_pytest.report.comparison import comparison_sections
 from wise_pytest.report.limitations import LIMITATIONS, verifier_sentence
 from wise_pytest.report.text import escape_markdown
 
@@ -35,11 +36,18 @@ _TABLE_OPENING = 2
 
 def render_markdown(document: Document) -> str:
     """The whole report; lines end in LF, the last one included."""
-    blocks = [*_opening(document), *_gate(document), *_run(document), *_overview(document)]
+    blocks = [*_opening(document), *_gate(document), *comparison_sections(document, render_table)]
+    blocks += [*_run(document), *_overview(document)]
     for panel_id, panel in tables.panels_of(document).items():
         blocks += _panel(panel_id, panel)
     blocks += _cross(document)
     blocks += ["## How to read this", _bullets([*LIMITATIONS, *_what_counts(document)])]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def render_comparison(document: Document) -> str:
+    """The report of a comparison alone."""
+    blocks = ["# WISE comparison", *comparison_sections(document, render_table)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -107,6 +115,13 @@ def _gate(document: Document) -> Iterator[str]:
     if open_checks:
         yield "Not evaluated:"
         yield _bullets(open_checks)
+    unclear = facts.inconclusive_checks(document)
+    if unclear:
+        yield "Inconclusive, since the interval lies on both sides of the limit:"
+        yield _bullets(sentence.removeprefix("inconclusive: ") for sentence in unclear)
+    deferred = facts.deferred_limits(document)
+    if deferred is not None:
+        yield escape_markdown(f"{deferred}.")
     yield render_table(checks)
 
 

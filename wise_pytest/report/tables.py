@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from wise_pytest.report.columns import Column, Kind, Measured, Value, number
+from wise_pytest.report.columns import Column, Kind, Measured, Value, number, show
 
 Document: TypeAlias = Mapping[str, Any]
 Record: TypeAlias = Mapping[str, Any]
@@ -41,6 +41,8 @@ METRICS: Mapping[str, Metric] = {
     "reversal": Metric("reversal", "rate"),
     "tau_b": Metric("tau_b", "decimal"),
     "max_rank_shift": Metric("rank shift", "compact"),
+    "gap_increase": Metric("gap increase", "difference"),
+    "form_drop": Metric("drop", "difference"),
 }
 
 PANEL = Column("Panel", "panel", ("panel",))
@@ -131,8 +133,10 @@ CHECKS = (
     Column("Form", "form", ("form",), optional=True),
     Column("Metric", "metric", ("metric",)),
     Column("Value", "value", ("value",), "compact"),
+    Column("Judged by", "judged_by", ("judged_by",), optional=True),
     Column("Limit", "limit", ("limit",), "compact"),
     Column("Status", "status", ("status",)),
+    Column("Rule", "rule", ("rule",), optional=True),
 )
 
 
@@ -423,7 +427,21 @@ def _checks(document: Document) -> Iterator[Record]:
             record["value"] = Measured(value, metric.kind, limit)
         if metric is not None and limit is not None:
             record["limit"] = Measured(limit, metric.kind, value)
+        judged = None if metric is None else judged_by(record, metric)
+        if judged:
+            record["judged_by"] = judged
         yield record
+
+
+def judged_by(check: Mapping[str, Any], metric: Metric) -> str | None:
+    """The interval that a check was judged by, as people read it; ``None`` where its value was."""
+    bounds = listed(check, "interval")
+    if not bounds:
+        return None
+    shown = [
+        "∞" if number(bound) is None else show(Measured(bound, metric.kind), metric.kind) for bound in bounds
+    ]
+    return f"[{', '.join(shown)}]"
 
 
 def every_panel(

@@ -7,19 +7,20 @@ a stream.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from os import PathLike, fspath
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report import facts
 from wise_pytest.report.columns import number, scalar, show
+from wise_pytest.report.comparison import comparison_lines
+from wise_pytest.report.lines import Line
 from wise_pytest.report.tables import Document, mapping, panels_of
 from wise_pytest.report.text import display_width, pad, shorten, visible
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-Style: TypeAlias = Literal["plain", "green", "red", "yellow", "bold"]
+    from wise_pytest.report.lines import Style
 
 _MAX_MODELS = 20
 _MAX_SENTENCES = 3
@@ -29,14 +30,6 @@ _HEADER = ("panel", "model", "POS", "mean", "worst (form)", "gap", "coverage")
 _NAMES = 2
 """Columns that hold names and give way first where the terminal is narrow."""
 _GATE_STYLE: Mapping[facts.GateStatus, Style] = {"pass": "green", "fail": "red", "not_evaluated": "yellow"}
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One line and how it is shown."""
-
-    text: str
-    style: Style = "plain"
 
 
 def summary_lines(
@@ -59,6 +52,7 @@ def summary_lines(
         *_table(document, width, paths),
         *_excluded(document),
         *_rankings(document),
+        *comparison_lines(document),
         *_trouble(document),
         *_gate(document),
     ]
@@ -189,7 +183,9 @@ def _gate(document: Document) -> list[Line]:
     lines += [Line(f"{_GAP}{failed}", "red") for failed in facts.failed_checks(document)]
     if verdict.status != "pass":
         lines += _first(facts.unevaluated_checks(document))
-    return lines
+    lines += _first(facts.inconclusive_checks(document))
+    deferred = facts.deferred_limits(document)
+    return lines if deferred is None else [*lines, Line(f"{_GAP}{deferred}", "yellow")]
 
 
 def _first(sentences: Sequence[str]) -> list[Line]:

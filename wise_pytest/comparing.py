@@ -1,0 +1,65 @@
+"""A session's baseline: read before anything runs, and compared when all rows are there.
+
+``running`` calls ``open_baseline``, so that a file that cannot be used costs
+nothing; ``finish`` calls ``compare_with``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from wise_pytest.errors import OptionError
+
+if TYPE_CHECKING:
+    from wise_pytest.audit.baseline import Baseline
+    from wise_pytest.audit.comparison import Comparison
+    from wise_pytest.audit.table import RowTable
+    from wise_pytest.settings import Settings
+    from wise_pytest.xdist import Plan
+
+
+def open_baseline(settings: Settings) -> Baseline | None:
+    """What this run is to be compared with; ``None`` where it is to be compared with nothing.
+
+    Raises
+    ------
+    RowsError
+        If the file cannot be read.
+    OptionError
+        If it lacks a model that was named.
+    """
+    asked = settings.baseline
+    if asked is None:
+        return None
+    from wise_pytest.audit.baseline import read_baseline
+    from wise_pytest.manifest import conditions_of_runs, read_manifests
+
+    baseline = read_baseline(asked.path, conditions_of_runs(read_manifests([asked.path])))
+    known = sorted({model for _, model in baseline.pairs()})
+    for new, old in asked.models.items():
+        if old not in known:
+            raise OptionError(
+                f"--wise-baseline-map {new}={old}: {asked.path} has no model {old!r}; "
+                f"it has {', '.join(known) or 'none'}"
+            )
+    return baseline
+
+
+def compare_with(baseline: Baseline, settings: Settings, plan: Plan, table: RowTable) -> Comparison:
+    """Compare the rows of this session with its baseline."""
+    from wise_pytest.audit.baseline import Side
+    from wise_pytest.audit.comparison import Asked, compare
+    from wise_pytest.manifest import conditions_of
+
+    asked = settings.baseline
+    present = {table.coded("model").values[code] for code in set(table.coded("model").codes.tolist())}
+    return compare(
+        baseline,
+        Side(table, conditions_of(settings, plan), "this run"),
+        Asked(
+            replicates=settings.replicates,
+            seed=settings.seed,
+            models={} if asked is None else {n: o for n, o in asked.models.items() if n in present},
+            shared=asked is not None and asked.shared,
+        ),
+    )

@@ -1,0 +1,274 @@
+"""What has changed since an earlier run: lines for the terminal, a section of markdown, tables for programs.
+
+``terminal`` and ``markdown`` add these to the audit's own; ``wise compare``
+shows them alone. Everything is read from the document.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.report.columns import Column, number, scalar, show, words
+from wise_pytest.report.lines import Line
+from wise_pytest.report.tables import FORM, MODEL, PANEL, REASON, Tidy, listed, made_table, mapping
+from wise_pytest.report.text import display_width, escape_markdown, pad, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from wise_pytest.report.tables import Document, Record, Table
+
+MAX_FLIPS = 20
+"""Items under a form that a report for people names."""
+WORSE, BETTER = "worse", "better"
+BASELINE_MODEL = Column("Earlier model", "baseline_model", ("baseline_model",))
+_CHANGES = (
+    Column("Before", "before", ("before",), "rate"),
+    Column("Now", "after", ("after",), "rate"),
+    Column("Pairs", "n", ("n",), "count"),
+    Column("Δ", "diff", ("diff",), "difference"),
+    Column("95 % interval", "ci", (), "difference_interval", bounds=("ci_low", "ci_high")),
+    Column("p", "p_raw", ("p_raw",), "p_value"),
+    Column("p (Holm)", "p_holm", ("p_holm",), "p_value"),
+    Column("Lost", "n_lost", ("n_lost",), "count"),
+    Column("Gained", "n_gained", ("n_gained",), "count"),
+    Column("Verdict", "verdict", ("verdict",)),
+)
+_SUMMARY = (
+    Column("Figure", "figure", ("figure",)),
+    Column("Before", "before", ("before",), "rate"),
+    Column("Now", "after", ("after",), "rate"),
+    Column("Δ", "diff", ("diff",), "difference"),
+    Column("95 % interval", "diff_ci", ("diff_ci",), "difference_interval"),
+)
+_FLIPS = (
+    Column("Item", "item", ("item",)),
+    FORM,
+    Column("Lost in repetition", "lost", ("lost",)),
+    Column("Gained in repetition", "gained", ("gained",)),
+)
+
+
+def pairs_of(document: Document) -> list[Mapping[str, Any]]:
+    """Every panel and model that was to be compared."""
+    return [mapping(pair) for pair in listed(mapping(document, "comparison"), "pairs")]
+
+
+def comparison_lines(document: Document, *, full: bool = False) -> list[Line]:
+    """What has changed, in a few lines; nothing without a comparison.
+
+    Parameters
+    ----------
+    document
+        With a ``comparison``.
+    full
+        Show every form, not those alone that have changed.
+    """
+    lines = []
+    for pair in pairs_of(document):
+        name = f"since the baseline: {_name(pair)}"
+        refused = listed(pair, "refused")
+        if refused:
+            lines.append(Line(f"{name}: not compared", "yellow"))
+            lines += [Line(f"  {words(reason)}", "yellow") for reason in refused]
+            continue
+        n_worse = _n_forms(pair, WORSE)
+        lines.append(Line(f"{name}: {_sentence(pair)}", "red" if n_worse else "plain"))
+        lines += _form_lines(pair, full=full)
+        lines += [Line(f"  note: {words(note)}", "yellow") for note in listed(pair, "notes")]
+        lines += [Line(f"  {said}", "yellow") for said in _verifier_flips(pair)]
+    lines += [Line(f"not in the baseline: {said}", "yellow") for said in _absent(document, "only_after")]
+    if full:
+        lines += [
+            Line(f"in the baseline only: {said}", "yellow") for said in _absent(document, "only_before")
+        ]
+    lines += [Line(words(note), "yellow") for note in listed(mapping(document, "comparison"), "notes")]
+    return [Line(visible(line.text), line.style) for line in lines]
+
+
+def comparison_sections(document: Document, render: Any) -> Iterator[str]:
+    """Blocks of markdown; none without a comparison.
+
+    Parameters
+    ----------
+    document
+        With a ``comparison``.
+    render
+        Makes markdown of a table.
+    """
+    pairs = pairs_of(document)
+    comparison = mapping(document, "comparison")
+    if not comparison:
+        return
+    yield "## Since the baseline"
+    bootstrap = mapping(comparison, "bootstrap")
+    yield (
+        "Cells that were scored in both runs, paired by panel, model, item, form and repetition. Intervals "
+        f"and p values: {words(bootstrap.get('replicates'))} bootstrap replicates by item, seed "
+        f"{words(bootstrap.get('seed'))}; where few items changed, every assignment of signs is counted. "
+        "Holm's correction is over the forms of one model in one panel."
+    )
+    for note in listed(comparison, "notes"):
+        yield escape_markdown(words(note))
+    for pair in pairs:
+        yield f"### {escape_markdown(_name(pair))}"
+        refused = [words(reason) for reason in listed(pair, "refused")]
+        if refused:
+            yield "Not compared:"
+            yield _bullets(refused)
+            continue
+        yield f"{escape_markdown(_sentence(pair))}."
+        remarks = [*(words(note) for note in listed(pair, "notes")), *_verifier_flips(pair)]
+        if remarks:
+            yield _bullets(remarks)
+        yield render(made_table("Forms", (FORM, *_CHANGES), _forms(pair)))
+        yield render(made_table("Over all forms", _SUMMARY, _summaries(pair)))
+        yield from _flips_section(pair, render)
+    for title, key in (("Not in the baseline", "only_after"), ("In the baseline only", "only_before")):
+        absent = _absent(document, key)
+        if absent:
+            yield f"{title}:"
+            yield _bullets(absent)
+
+
+def tidy_comparison() -> tuple[Tidy, ...]:
+    """The tables of a comparison that are written as CSV."""
+    return (
+        Tidy("changes", (PANEL, MODEL, BASELINE_MODEL, FORM, *_CHANGES, REASON), _every(_forms)),
+        Tidy("summary_changes", (PANEL, MODEL, BASELINE_MODEL, *_SUMMARY), _every(_summaries)),
+        Tidy("flips", (PANEL, MODEL, BASELINE_MODEL, *_FLIPS), _every(_flips)),
+    )
+
+
+def _name(pair: Mapping[str, Any]) -> str:
+    new, old = words(pair.get("model")), words(pair.get("baseline_model"))
+    return f"{words(pair.get('panel'))}, {new}{'' if new == old else f' against {old}'}"
+
+
+def _sentence(pair: Mapping[str, Any]) -> str:
+    forms = mapping(pair, "forms")
+    tested = sum(mapping(form).get("p_holm") is not None for form in forms.values())
+    n_lost = sum(len(listed(flip, "lost")) for flip in listed(pair, "flips"))
+    n_gained = sum(len(listed(flip, "gained")) for flip in listed(pair, "flips"))
+    parts = []
+    if tested:
+        n_worse, n_better = _n_forms(pair, WORSE), _n_forms(pair, BETTER)
+        parts.append(
+            f"{n_worse} of {len(forms)} forms worse, {n_better} better"
+            if n_worse or n_better
+            else f"no change found in {len(forms)} forms"
+        )
+    else:
+        parts.append(f"{len(forms)} forms, no test of a change")
+    mean = mapping(pair, "summary", "mean")
+    if mean:
+        before, now, diff, interval = (show(column.value(mean), column.kind) for column in _SUMMARY[1:])
+        within = f" {interval}" if mean.get("diff_ci") else ""
+        parts.append(f"mean {before} → {now}, {diff}{within}")
+    if number(pair.get("n_paired")):
+        parts.append(f"{words(pair.get('n_paired'))} cells paired, {n_lost} verdicts lost, {n_gained} gained")
+    for key, where in (("n_only_before", "before"), ("n_only_after", "now")):
+        if number(pair.get(key)):
+            parts.append(f"{words(pair.get(key))} cells scored {where} only")
+    return "; ".join(parts)
+
+
+def _n_forms(pair: Mapping[str, Any], verdict: str) -> int:
+    return sum(mapping(form).get("verdict") == verdict for form in mapping(pair, "forms").values())
+
+
+def _form_lines(pair: Mapping[str, Any], *, full: bool) -> Iterator[Line]:
+    records = [record for record in _forms(pair) if full or record.get("verdict") in {WORSE, BETTER}]
+    if not records:
+        return
+    columns = (FORM, *_CHANGES)
+    grid = [
+        [column.header for column in columns],
+        *([show(column.value(record), column.kind) for column in columns] for record in records),
+    ]
+    widths = [max(display_width(row[place]) for row in grid) for place in range(len(columns))]
+    for row, record in zip(grid, [{}, *records], strict=True):
+        cells = (
+            pad(cell, width, right=column.align == "right")
+            for cell, width, column in zip(row, widths, columns, strict=True)
+        )
+        style = "red" if record.get("verdict") == WORSE else "plain"
+        yield Line(f"  {'  '.join(cells)}".rstrip(), "red" if style == "red" else "plain")
+
+
+def _forms(pair: Mapping[str, Any]) -> Iterator[Record]:
+    flips = [mapping(flip) for flip in listed(pair, "flips")]
+    for form, change in mapping(pair, "forms").items():
+        own = [flip for flip in flips if flip.get("form") == form]
+        counted = {
+            f"n_{way}": sum(len(listed(flip, way)) for flip in own)
+            for way in ("lost", "gained")
+            if number(pair.get("n_paired"))
+        }
+        yield {**mapping(change), "form": str(form), **counted}
+
+
+def _summaries(pair: Mapping[str, Any]) -> Iterator[Record]:
+    for figure, change in mapping(pair, "summary").items():
+        yield {**mapping(change), "figure": str(figure)}
+
+
+def _flips(pair: Mapping[str, Any]) -> Iterator[Record]:
+    for flip in map(mapping, listed(pair, "flips")):
+        yield {**flip, "lost": _repetitions(flip, "lost"), "gained": _repetitions(flip, "gained")}
+
+
+def _repetitions(flip: Mapping[str, Any], way: str) -> str:
+    return ", ".join(map(words, listed(flip, way)))
+
+
+def _flips_section(pair: Mapping[str, Any], render: Any) -> Iterator[str]:
+    """Those items first that have lost most."""
+    flips = sorted(
+        _flips(pair),
+        key=lambda flip: (flip["lost"].count(",") + bool(flip["lost"])) * -1,
+    )
+    if not flips:
+        return
+    yield f"Verdicts that have changed, {min(len(flips), MAX_FLIPS)} of {len(flips)} items under a form:"
+    table: Table = made_table("Flips", _FLIPS, flips[:MAX_FLIPS])
+    yield render(table)
+
+
+def _verifier_flips(pair: Mapping[str, Any]) -> list[str]:
+    """What scoring again has changed, which is the verifier's doing."""
+    flips = mapping(pair, "verifier_flips")
+    if not flips:
+        return []
+    versions = ", ".join(map(words, listed(flips, "versions"))) or "the same verifiers"
+    before, now = words(flips.get("n_before")), words(flips.get("n_after"))
+    return [
+        (
+            f"scored again ({versions}): {before} verdicts of the earlier rows and {now} of these changed by "
+            "the verifier alone, and count as no change of the model"
+        ),
+        *(words(example) for example in listed(flips, "examples")),
+    ]
+
+
+def _absent(document: Document, key: str) -> list[str]:
+    return [
+        f"{words(mapping(pair).get('panel'))}, {words(mapping(pair).get('model'))}"
+        for pair in listed(mapping(document, "comparison"), key)
+    ]
+
+
+def _every(records: Any) -> Any:
+    """Records of one pair, made into records of all pairs."""
+
+    def of_all(document: Document) -> Iterator[Record]:
+        for pair in pairs_of(document):
+            shared = {key: scalar(pair.get(key)) for key in ("panel", "model", "baseline_model")}
+            for record in records(pair):
+                yield {**record, **shared}
+
+    return of_all
+
+
+def _bullets(entries: list[str]) -> str:
+    return "\n".join(f"- {escape_markdown(entry)}" for entry in entries)

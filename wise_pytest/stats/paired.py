@@ -1,0 +1,341 @@
+"""What has changed between two runs of the same cells: paired differences, resampled by item.
+
+Called by the audit's ``comparison`` and by ``power``. Every cell that was scored
+in both runs is one pair; an item keeps all its forms and repetitions, so
+whatever they share is never taken for evidence twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, TypeAlias
+
+from wise_pytest.stats.bootstrap import MIN_UNITS, item_weights
+from wise_pytest.stats.contrasts import CONFIDENCE, percentile_interval, too_many_undefined, two_sided_p
+from wise_pytest.stats.multiplicity import holm
+from wise_pytest.stats.rates import Interval, Rate, wilson_interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Ints: TypeAlias = NDArray[np.int64]
+    Floats: TypeAlias = NDArray[np.float64]
+    Truths: TypeAlias = NDArray[np.bool_]
+
+ALPHA = 1 - CONFIDENCE
+"""A corrected p value below this is taken for a change."""
+FEW_CHANGED = 10
+"""With fewer changed items than this, every assignment of signs is counted instead of resampling."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedCounts:
+    """Cells that were scored in both runs, by item and form.
+
+    Raises
+    ------
+    ValueError
+        If shapes do not fit the names, or the counts are not between none and all.
+    """
+
+    items: tuple[str, ...]
+    forms: tuple[str, ...]
+    before: Ints
+    """Compliant cells of the earlier run, shape ``(n_items, n_forms)``."""
+    after: Ints
+    """Compliant cells of the later run, same shape."""
+    n: Ints
+    """Pairs, same shape; repetitions of a cell are added up."""
+
+    def __post_init__(self) -> None:
+        shape = (len(self.items), len(self.forms))
+        for counts in (self.before, self.after):
+            if counts.shape != shape or self.n.shape != shape:
+                raise ValueError(f"counts of shape {counts.shape} and {self.n.shape} for {shape} names")
+            if ((counts < 0) | (counts > self.n)).any():
+                raise ValueError("compliant cells must be between none and all pairs")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One form in the earlier and in the later run."""
+
+    before: Rate
+    after: Rate
+    """Over the same cells."""
+    diff: Fraction | None
+    """Later minus earlier, -1..1; ``None`` without a pair."""
+    interval: Interval | None
+    """95 % percentile interval of ``diff``."""
+    simultaneous: Interval | None
+    """The same at a level that holds for all forms together, by Bonferroni's correction."""
+    p: float | None
+    """Two-sided, raw."""
+    p_holm: float | None
+    """Corrected over the forms."""
+    n_changed: int
+    """Items with more or fewer compliant cells than before."""
+    exact: bool
+    """Whether ``p`` counts every assignment of signs, because few items have changed."""
+    reason: str | None
+    """Why there is no interval or no p value."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether chance is an unlikely explanation."""
+        return self.p_holm is not None and self.p_holm < ALPHA and bool(self.diff)
+
+    @property
+    def worse(self) -> bool:
+        """Whether the form has become worse, beyond what chance explains."""
+        return self.changed and self.diff is not None and self.diff < 0
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryChange:
+    """A figure over all forms in the earlier and in the later run: mean, worst form or wording gap."""
+
+    before: Fraction
+    after: Fraction
+    interval: Interval | None
+    """95 % percentile interval of later minus earlier."""
+
+    @property
+    def diff(self) -> Fraction:
+        """Later minus earlier."""
+        return self.after - self.before
+
+
+@dataclass(frozen=True, slots=True)
+class PairedResult:
+    """Everything that two runs of one model in one panel come to."""
+
+    forms: Mapping[str, Change]
+    mean: SummaryChange | None
+    """``None`` where no form has a pair."""
+    worst: SummaryChange | None
+    gap: SummaryChange | None
+    """``None`` with fewer than two forms that have pairs, too."""
+    n_items: int
+    family_size: int
+    """Forms whose p values were corrected together."""
+
+
+def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Generator | None) -> PairedResult:
+    r"""Compare two runs form by form.
+
+    Parameters
+    ----------
+    counts
+        Pairs of one model in one panel; a form or item without pairs is missing, not failed.
+    replicates
+        Bootstrap replicates; with 0 there are no intervals and no p values.
+    rng
+        The source of all draws; one draw of items serves all forms.
+
+    Returns
+    -------
+    PairedResult
+        Forms in the order of ``counts``.
+
+    Notes
+    -----
+    Items are drawn with replacement. A replicate's difference of a form is
+    :math:`\sum_i w_i (a_i - b_i) / \sum_i w_i n_i` with the weights :math:`w`
+    of the items drawn, so both rates come from the same items.
+
+    The p value is that of ``contrasts.two_sided_p``. Where fewer than
+    ``FEW_CHANGED`` items have changed, or all have changed alike, resampling
+    says too little: then every assignment of signs to the items' net changes
+    is counted, which is exact if a change could as well have gone the other way.
+    Holm's correction and the simultaneous intervals are over all forms with a pair.
+
+    References
+    ----------
+    A. C. Davison and D. V. Hinkley (1997), Bootstrap methods and their
+    application, sections 4.3 (permutation) and 4.4 (bootstrap tests);
+    S. Holm (1979), Scandinavian Journal of Statistics 6, 65-70.
+    """
+    before, after, n = (part.sum(axis=0).tolist() for part in (counts.before, counts.after, counts.n))
+    rates = {
+        form: (Rate(before[place], n[place]), Rate(after[place], n[place]))
+        for place, form in enumerate(counts.forms)
+    }
+    paired = [place for place, form in enumerate(counts.forms) if n[place]]
+    n_items = int((counts.n.sum(axis=1) > 0).sum())
+    net = counts.after - counts.before
+    n_changed = (net != 0).sum(axis=0).tolist()
+    draws: _Draws | None = None
+    if replicates and rng is not None and n_items >= MIN_UNITS:
+        draws = _draw(counts, replicates, rng)
+    raw: dict[str, float | None] = {}
+    exact: dict[str, bool] = {}
+    for place in paired:
+        form = counts.forms[place]
+        if draws is None:
+            raw[form] = None
+            continue
+        kept = draws.differences(place)
+        alike = len(kept) > 0 and bool((kept == kept[0]).all())
+        exact[form] = n_changed[place] < FEW_CHANGED or alike
+        raw[form] = sign_flip_p(net[:, place].tolist()) if exact[form] else two_sided_p(kept)
+    family = holm(raw)
+    level = 1 - ALPHA / max(len(paired), 1)
+    forms: dict[str, Change] = {}
+    for place, form in enumerate(counts.forms):
+        old, new = rates[form]
+        interval, simultaneous, reason = _intervals(draws, place, rates[form], n_items=n_items, level=level)
+        forms[form] = Change(
+            before=old,
+            after=new,
+            diff=None if old.fraction is None or new.fraction is None else new.fraction - old.fraction,
+            interval=interval,
+            simultaneous=simultaneous,
+            p=raw.get(form),
+            p_holm=family.adjusted.get(form),
+            n_changed=n_changed[place],
+            exact=exact.get(form, False),
+            reason=reason,
+        )
+    return PairedResult(
+        forms=forms,
+        **_summaries(rates, paired, draws, counts.forms),
+        n_items=n_items,
+        family_size=family.size,
+    )
+
+
+def sign_flip_p(net: Sequence[int]) -> float:
+    r"""How rarely the items' net changes add up to so much, if each could as well have had the other sign.
+
+    .. math:: p = 2^{-k}\, \#\{s \in \{-1, 1\}^k : |\sum_i s_i c_i| \ge |\sum_i c_i|\}
+
+    over the :math:`k` items with a net change :math:`c_i` that is not zero.
+    The sums are counted one item after the other, so that :math:`k` may be large.
+
+    Parameters
+    ----------
+    net
+        Compliant cells of an item now, minus those before.
+
+    Returns
+    -------
+    float
+        In (0, 1]; 1 where nothing has changed.
+    """
+    sizes = [abs(change) for change in net if change]
+    sums: dict[int, int] = {0: 1}
+    for size in sizes:
+        grown: dict[int, int] = {}
+        for total, ways in sums.items():
+            for moved in (total - size, total + size):
+                grown[moved] = grown.get(moved, 0) + ways
+        sums = grown
+    observed = abs(sum(net))
+    extreme = sum(ways for total, ways in sums.items() if abs(total) >= observed)
+    return float(Fraction(extreme, 2 ** len(sizes)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draws:
+    """Rates of both runs in every replicate, shape ``(n_replicates, n_forms)``."""
+
+    before: Floats
+    after: Floats
+    scored: Truths
+
+    def differences(self, place: int) -> Floats:
+        """Later minus earlier of one form, where the replicate drew pairs of it."""
+        kept = self.scored[:, place]
+        differences: Floats = self.after[kept, place] - self.before[kept, place]
+        return differences
+
+
+def _draw(counts: PairedCounts, replicates: int, rng: np.random.Generator) -> _Draws:
+    import numpy as np
+
+    present = counts.n.sum(axis=1) > 0
+    n_forms = len(counts.forms)
+    table = np.concatenate([counts.before, counts.after, counts.n], axis=1)[present].astype(np.float64)
+    sums = np.concatenate(
+        [weights @ table for weights in item_weights(len(table), replicates=replicates, rng=rng)]
+    )
+    before, after, n = sums[:, :n_forms], sums[:, n_forms : 2 * n_forms], sums[:, 2 * n_forms :]
+    at_least_one = np.maximum(n, 1)
+    # Whole numbers: equal counts divide to equal rates, so a difference of zero is exactly zero.
+    return _Draws(before / at_least_one, after / at_least_one, n > 0)
+
+
+def _intervals(
+    draws: _Draws | None, place: int, rates: tuple[Rate, Rate], *, n_items: int, level: float
+) -> tuple[Interval | None, Interval | None, str | None]:
+    """The 95 % interval of a form's difference, the simultaneous one, and why there are none."""
+    if not rates[0].n:
+        return None, None, "no cell was scored in both runs"
+    if draws is None:
+        return (
+            None,
+            None,
+            "fewer than two items to resample" if n_items < MIN_UNITS else "nothing was resampled",
+        )
+    kept = draws.differences(place)
+    reason = too_many_undefined(len(kept), len(draws.scored), "draw no pair of this form")
+    if reason is not None:
+        return None, None, reason
+    if float(kept.min()) == float(kept.max()) != 0.0:
+        # All items changed alike. Wilson's bound on a share of all of them says how sure that is.
+        size = float(kept[0])
+        lows = [
+            wilson_interval(Rate(n_items, n_items), confidence=share).low for share in (CONFIDENCE, level)
+        ]
+        return _between(size, size * lows[0]), _between(size, size * lows[1]), None
+    return percentile_interval(kept), percentile_interval(kept, confidence=level), None
+
+
+def _between(one: float, other: float) -> Interval:
+    return Interval(min(one, other), max(one, other))
+
+
+def _summaries(
+    rates: Mapping[str, tuple[Rate, Rate]], paired: Sequence[int], draws: _Draws | None, forms: Sequence[str]
+) -> dict[str, SummaryChange | None]:
+    """Changes of the mean, the worst form and the gap, over the forms that have pairs."""
+    import numpy as np
+
+    exact = [
+        [side.fraction or Fraction(0) for side in (rates[forms[place]][0], rates[forms[place]][1])]
+        for place in paired
+    ]
+    if not exact:
+        return {"mean": None, "worst": None, "gap": None}
+    sides = [[pair[side] for pair in exact] for side in (0, 1)]
+    figures = {
+        "mean": [sum(side, Fraction(0)) / len(side) for side in sides],
+        "worst": [min(side) for side in sides],
+        "gap": [max(side) - min(side) for side in sides],
+    }
+    intervals: dict[str, Interval] = {}
+    if draws is not None:
+        complete: Truths = np.all(draws.scored[:, paired], axis=1)
+        if too_many_undefined(int(complete.sum()), len(complete), "") is None:
+            old, new = (
+                np.ascontiguousarray(side[complete][:, paired]) for side in (draws.before, draws.after)
+            )
+            intervals = {
+                "mean": percentile_interval(new.mean(axis=1) - old.mean(axis=1)),
+                "worst": percentile_interval(new.min(axis=1) - old.min(axis=1)),
+                "gap": percentile_interval(
+                    (new.max(axis=1) - new.min(axis=1)) - (old.max(axis=1) - old.min(axis=1))
+                ),
+            }
+    found: dict[str, SummaryChange | None] = {
+        name: SummaryChange(before=before, after=after, interval=intervals.get(name))
+        for name, (before, after) in figures.items()
+    }
+    if len(paired) < MIN_UNITS:
+        found["gap"] = None
+    return found
