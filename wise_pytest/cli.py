@@ -8,7 +8,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
-from wise_pytest.commands import agreement, audit, baseline, cassettes, compare, models, probe, report
+from wise_pytest.commands import agreement, audit, baseline, cassettes, compare, models, power, probe, report
 from wise_pytest.commands.console import print_lines
 from wise_pytest.errors import ConfigError
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_USAGE = 2
-COMMANDS = (audit, report, compare, baseline, cassettes, agreement, models, probe)
+COMMANDS = (audit, report, compare, baseline, power, cassettes, agreement, models, probe)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

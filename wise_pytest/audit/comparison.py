@@ -549,7 +549,6 @@ def _unpaired(before: Rate, after: Rate) -> Change:
         p=None,
         p_holm=None,
         n_changed=0,
-        exact=False,
         reason=NO_CELLS,
     )
 

@@ -83,7 +83,6 @@ def _change(change: Change) -> dict[str, Any]:
         "p_raw": change.p,
         "p_holm": change.p_holm,
         "n_items_changed": change.n_changed,
-        "exact": change.exact,
         "verdict": _verdict(change),
     }
     if change.reason is not None:

@@ -160,6 +160,11 @@ def _pooled(pooled: Pooled, reference: str, why_empty: str) -> dict[str, Any]:
     content: dict[str, Any] = {"summary": None, "reason": why_empty}
     if pooled.summary is not None:
         content = {"summary": _summary(pooled.summary, reference, pooled.intervals)}
+        if pooled.bounds is not None:
+            content["summary"] |= {
+                "worst_bounds": _pair(pooled.bounds.worst),
+                "gap_bounds": _pair(pooled.bounds.gap),
+            }
     content["forms"] = {name: _form(result) for name, result in pooled.forms.items()}
     return content
 

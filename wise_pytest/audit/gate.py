@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from wise_pytest.audit.judging import Check, Metric, Question, question
+from wise_pytest.audit.judging import RANKING_METRICS, Check, Metric, Question, question
 from wise_pytest.stats.rates import Interval, wilson_interval
 
 if TYPE_CHECKING:
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
 
 _MODEL_METRICS: tuple[Metric, ...] = ("coverage", "gap", "worst", "mean")
-_RANKING_METRICS: tuple[Metric, ...] = ("reversal", "tau_b", "max_rank_shift")
 _CHANGE_METRICS: tuple[Metric, ...] = ("gap_increase", "form_drop")
 _MIN_MODELS = 2
 
@@ -165,38 +164,39 @@ def _why_no_summary(model: ModelAudit, metric: Metric) -> str | None:
 
 
 def _interval_of(results: Pooled, metric: Metric) -> tuple[Interval | None, str | None]:
-    """The interval of a model's figure, and why there is none.
-
-    Where all or none comply under every form that decides, resampling cannot
-    vary anything, and an interval without width would be taken for certainty.
-    What Wilson's intervals of the forms leave open takes its place.
-    """
+    """What a model's figure is judged by, and why there is nothing to judge it by."""
     intervals = results.intervals
     if intervals is None:
         return None, "nothing was resampled"
     found: Interval | None = getattr(intervals, metric)
     if found is None:
         return None, intervals.reason or "not available"
-    if found.low < found.high:
-        return found, None
-    rates = [wilson_interval(form.rate) for form in results.forms.values() if form.rate.n]
-    lows, highs = [rate.low for rate in rates], [rate.high for rate in rates]
     if metric == "mean":
-        return Interval(sum(lows) / len(lows), sum(highs) / len(highs)), None
-    if metric == "worst":
-        return Interval(min(lows), min(highs)), None
-    return Interval(max(0.0, max(lows) - min(highs)), max(highs) - min(lows)), None
+        return found if found.low < found.high else _mean_of_wilson(results), None
+    # The percentile interval, which the report shows, and bounds that hold whichever form is worst.
+    bounds: Interval | None = None if results.bounds is None else getattr(results.bounds, metric)
+    if bounds is None:
+        return found, None
+    return Interval(min(found.low, bounds.low), max(found.high, bounds.high)), None
+
+
+def _mean_of_wilson(results: Pooled) -> Interval:
+    """Where all or none comply under every form, resampling varies nothing, and that is not certainty."""
+    rates = [wilson_interval(form.rate) for form in results.forms.values() if form.rate.n]
+    return Interval(
+        sum(rate.low for rate in rates) / len(rates), sum(rate.high for rate in rates) / len(rates)
+    )
 
 
 def _ranking_checks(audit: Audit, rules: GateRules) -> Iterator[Check]:
     if len(audit.models) < _MIN_MODELS:
-        asked = [found for metric in _RANKING_METRICS if (found := question(rules, metric)) is not None]
+        asked = [found for metric in RANKING_METRICS if (found := question(rules, metric)) is not None]
         yield from (found.leave_open("a ranking needs two models") for found in asked)
         return
     for panel in audit.panels.values():
         asked = [
             found
-            for metric in _RANKING_METRICS
+            for metric in RANKING_METRICS
             if (found := question(rules, metric, panel=panel.panel)) is not None
         ]
         reason = _why_unranked(panel)

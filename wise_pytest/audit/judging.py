@@ -29,6 +29,7 @@ Metric: TypeAlias = Literal[
     "form_drop",
 ]
 
+RANKING_METRICS: tuple[Metric, ...] = ("reversal", "tau_b", "max_rank_shift")
 ROUNDING = 1e-9
 """A bound of an interval nearer to the limit than this lies at the limit."""
 
@@ -111,7 +112,7 @@ class Question:
         value
             The point estimate.
         interval
-            Its 95 % percentile interval; for coverage there is none to have.
+            What it is judged by in the mode ``confident``; for coverage there is nothing.
         why_none
             Why there is no interval.
         """
@@ -147,14 +148,15 @@ class Question:
         return "pass" if within and holds else "inconclusive"
 
     def _reach(self, value: float, interval: Interval) -> Interval:
-        """The interval, joined with its mirror image about the value.
+        """The interval; that of a measure of rankings, joined with its mirror image about the value.
 
-        Resampling adds noise, and noise makes a range wider, a minimum lower and
-        a ranking less like another: the percentile interval of such a figure
-        leans away from the truth as far as the figure itself does. Its mirror
-        image, the basic bootstrap interval, leans as far to the other side. A
-        limit that lies beyond both is beyond what either would forgive.
+        Resampling adds noise, and noise makes a ranking less like another: the
+        percentile interval of such a measure leans away from the truth as far as
+        the measure itself does. Its mirror image, the basic bootstrap interval,
+        leans as far to the other side.
         """
+        if self.metric not in RANKING_METRICS:
+            return interval
         rule = METRIC_RULES[self.metric]
         low = min(interval.low, 2 * value - interval.high)
         high = max(interval.high, 2 * value - interval.low)

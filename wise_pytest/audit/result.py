@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from wise_pytest.stats.ranking import RankingStability
     from wise_pytest.stats.ranking_bootstrap import RankingIntervals
     from wise_pytest.stats.rates import Interval, Rate
+    from wise_pytest.stats.simultaneous import RangeBounds
     from wise_pytest.stats.summary import FormSummary
     from wise_pytest.stats.summary_bootstrap import RateInterval, SummaryIntervals
 
@@ -104,6 +105,8 @@ class Pooled:
     """``None`` where no form has a scored row."""
     intervals: SummaryIntervals | None = None
     """Of the summary; ``None`` where nothing was resampled."""
+    bounds: RangeBounds | None = None
+    """What the gate judges worst form and gap by; ``None`` where there are no intervals."""
 
 
 @dataclass(frozen=True, slots=True)

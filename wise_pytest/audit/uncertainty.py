@@ -20,6 +20,7 @@ from wise_pytest.stats.bootstrap import (
 from wise_pytest.stats.contrasts import Contrast, summarize_contrasts
 from wise_pytest.stats.multiplicity import Family, holm
 from wise_pytest.stats.ranking_bootstrap import RankingIntervals, ranking_intervals
+from wise_pytest.stats.simultaneous import range_bounds
 from wise_pytest.stats.summary_bootstrap import (
     RateInterval,
     SummaryIntervals,
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from wise_pytest.audit.result import ModelAudit, PanelAudit, Pooled, Ranking
     from wise_pytest.panels.model import Panel
     from wise_pytest.stats.bootstrap import ItemCounts, PanelDraws, Scheme
+    from wise_pytest.stats.rates import Rate
+    from wise_pytest.stats.simultaneous import RangeBounds
 
 DEFAULT_SCHEME: Scheme = "item-cluster"
 """For a panel known from its rows only: items are the one level that every panel samples."""
@@ -173,6 +176,7 @@ class _Estimate:
     rates: Mapping[str, RateInterval]
     """By form."""
     summary: SummaryIntervals | None
+    bounds: RangeBounds | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,10 +218,12 @@ class _Source:
             points = contrast_points(counts, scheme, reference=self.reference)
             found = dict(zip(counts.forms, summarize_contrasts(points, draws.contrasts), strict=True))
             contrasts = {form: found[form] for form in forms}
+        summary = summary_intervals(draws, rates, reference=self.reference)
         return _Estimate(
             SchemeResult(units=units, contrasts=contrasts),
             dict(zip(rates, rate_intervals(draws, tuple(rates.values())), strict=True)),
-            summary_intervals(draws, rates, reference=self.reference),
+            summary,
+            _bounds(draws, rates) if summary.reason is None else None,
         )
 
     def _without(
@@ -304,7 +310,17 @@ def _with(pooled: Pooled, estimate: _Estimate, family: Family | None) -> Pooled:
             for form, result in pooled.forms.items()
         },
         intervals=estimate.summary,
+        bounds=estimate.bounds,
     )
+
+
+def _bounds(draws: PanelDraws, rates: Mapping[str, Rate]) -> RangeBounds:
+    """Bounds over the forms with scored rows, from the replicates that have rows of all of them."""
+    import numpy as np
+
+    places = [place for place, rate in enumerate(rates.values()) if rate.n]
+    complete = np.all(draws.scored[:, places], axis=1)
+    return range_bounds([rate for rate in rates.values() if rate.n], draws.rates[complete][:, places])
 
 
 def _cautions(scheme: Scheme, units: Units) -> Iterator[str]:

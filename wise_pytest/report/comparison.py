@@ -105,7 +105,7 @@ def comparison_sections(document: Document, render: Any) -> Iterator[str]:
     yield (
         "Cells that were scored in both runs, paired by panel, model, item, form and repetition. Intervals "
         f"and p values: {words(bootstrap.get('replicates'))} bootstrap replicates by item, seed "
-        f"{words(bootstrap.get('seed'))}; where few items changed, every assignment of signs is counted. "
+        f"{words(bootstrap.get('seed'))}; no p value is below that of a sign-flip test. "
         "Holm's correction is over the forms of one model in one panel."
     )
     for note in listed(comparison, "notes"):

@@ -7,8 +7,10 @@ whatever they share is never taken for evidence twice.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from fractions import Fraction
+from math import exp, lgamma, log
 from typing import TYPE_CHECKING, TypeAlias
 
 from wise_pytest.stats.bootstrap import MIN_UNITS, item_weights
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
 
 ALPHA = 1 - CONFIDENCE
 """A corrected p value below this is taken for a change."""
-FEW_CHANGED = 10
-"""With fewer changed items than this, every assignment of signs is counted instead of resampling."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,8 +79,6 @@ class Change:
     """Corrected over the forms."""
     n_changed: int
     """Items with more or fewer compliant cells than before."""
-    exact: bool
-    """Whether ``p`` counts every assignment of signs, because few items have changed."""
     reason: str | None
     """Why there is no interval or no p value."""
 
@@ -148,10 +146,10 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
     :math:`\sum_i w_i (a_i - b_i) / \sum_i w_i n_i` with the weights :math:`w`
     of the items drawn, so both rates come from the same items.
 
-    The p value is that of ``contrasts.two_sided_p``. Where fewer than
-    ``FEW_CHANGED`` items have changed, or all have changed alike, resampling
-    says too little: then every assignment of signs to the items' net changes
-    is counted, which is exact if a change could as well have gone the other way.
+    The p value is the larger of two: that of ``contrasts.two_sided_p``, and that
+    of ``sign_flip_p``. The first is about the mean over items and a little too
+    small where few items have changed; the second is exact if a change could as
+    well have gone the other way, however few there are.
     Holm's correction and the simultaneous intervals are over all forms with a pair.
 
     References
@@ -172,17 +170,12 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
     draws: _Draws | None = None
     if replicates and rng is not None and n_items >= MIN_UNITS:
         draws = _draw(counts, replicates, rng)
-    raw: dict[str, float | None] = {}
-    exact: dict[str, bool] = {}
-    for place in paired:
-        form = counts.forms[place]
-        if draws is None:
-            raw[form] = None
-            continue
-        kept = draws.differences(place)
-        alike = len(kept) > 0 and bool((kept == kept[0]).all())
-        exact[form] = n_changed[place] < FEW_CHANGED or alike
-        raw[form] = sign_flip_p(net[:, place].tolist()) if exact[form] else two_sided_p(kept)
+    raw: dict[str, float | None] = {
+        counts.forms[place]: None
+        if draws is None
+        else max(two_sided_p(draws.differences(place)), sign_flip_p(net[:, place].tolist()))
+        for place in paired
+    }
     family = holm(raw)
     level = 1 - ALPHA / max(len(paired), 1)
     forms: dict[str, Change] = {}
@@ -198,7 +191,6 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
             p=raw.get(form),
             p_holm=family.adjusted.get(form),
             n_changed=n_changed[place],
-            exact=exact.get(form, False),
             reason=reason,
         )
     return PairedResult(
@@ -215,7 +207,8 @@ def sign_flip_p(net: Sequence[int]) -> float:
     .. math:: p = 2^{-k}\, \#\{s \in \{-1, 1\}^k : |\sum_i s_i c_i| \ge |\sum_i c_i|\}
 
     over the :math:`k` items with a net change :math:`c_i` that is not zero.
-    The sums are counted one item after the other, so that :math:`k` may be large.
+    Items whose change has one size add up to that size times a binomial count,
+    so the sums of a few sizes are what is convolved.
 
     Parameters
     ----------
@@ -226,18 +219,28 @@ def sign_flip_p(net: Sequence[int]) -> float:
     -------
     float
         In (0, 1]; 1 where nothing has changed.
+
+    References
+    ----------
+    A. C. Davison and D. V. Hinkley (1997), Bootstrap methods and their
+    application, section 4.3.
     """
-    sizes = [abs(change) for change in net if change]
-    sums: dict[int, int] = {0: 1}
-    for size in sizes:
-        grown: dict[int, int] = {}
-        for total, ways in sums.items():
-            for moved in (total - size, total + size):
-                grown[moved] = grown.get(moved, 0) + ways
-        sums = grown
-    observed = abs(sum(net))
-    extreme = sum(ways for total, ways in sums.items() if abs(total) >= observed)
-    return float(Fraction(extreme, 2 ** len(sizes)))
+    import numpy as np
+
+    sizes = Counter(abs(change) for change in net if change)
+    reach = sum(size * count for size, count in sizes.items())
+    shares = np.ones(1)
+    for size, count in sizes.items():
+        own = np.zeros(2 * size * count + 1)
+        own[:: 2 * size] = [_coins(count, heads) for heads in range(count + 1)]
+        shares = np.convolve(shares, own)
+    sums = np.abs(np.arange(-reach, reach + 1))
+    return min(1.0, float(shares[sums >= abs(sum(net))].sum()))
+
+
+def _coins(count: int, heads: int) -> float:
+    """How likely so many of ``count`` fair coins show heads."""
+    return exp(lgamma(count + 1) - lgamma(heads + 1) - lgamma(count - heads + 1) - count * log(2))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
