@@ -240,6 +240,12 @@ def _ranking_check(ranking: Ranking, asked: Question) -> Check:
 
 def _change_checks(audit: Audit, rules: GateRules, comparison: Comparison | None) -> Iterator[Check]:
     """How far each model may have fallen behind the baseline."""
+    if comparison is not None and comparison.shared and not comparison.pairs:
+        for metric in _CHANGE_METRICS:
+            asked = question(rules, metric)
+            if asked is not None:
+                yield asked.leave_open("the baseline and this run have no model of a panel in common")
+        return
     pairs = {} if comparison is None else {(pair.panel, pair.model): pair for pair in comparison.pairs}
     for panel in audit.panels.values():
         for model in panel.by_model.values():

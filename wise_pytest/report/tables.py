@@ -41,8 +41,8 @@ METRICS: Mapping[str, Metric] = {
     "reversal": Metric("reversal", "rate"),
     "tau_b": Metric("tau_b", "decimal"),
     "max_rank_shift": Metric("rank shift", "compact"),
-    "gap_increase": Metric("gap increase", "difference"),
-    "form_drop": Metric("drop", "difference"),
+    "gap_increase": Metric("gap increase", "rate"),
+    "form_drop": Metric("drop", "rate"),
 }
 
 PANEL = Column("Panel", "panel", ("panel",))

@@ -1,0 +1,187 @@
+from __future__ import annotations
+
+import itertools
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from wise_pytest.stats.bootstrap import item_weights
+from wise_pytest.stats.contrasts import percentile_interval
+from wise_pytest.stats.paired import PairedCounts, compare_paired, sign_flip_p
+from wise_pytest.stats.rates import Rate, wilson_interval
+
+FORMS = ("POS", "NEG", "CNEG")
+
+
+def counts(before, after, n=None, forms=FORMS) -> PairedCounts:
+    before, after = np.array(before), np.array(after)
+    n = np.full(before.shape, 3) if n is None else np.array(n)
+    return PairedCounts(tuple(f"i{k:03}" for k in range(len(before))), forms, before, after, n)
+
+
+def random_counts(seed: int, n_items: int = 20, *, missing: bool = False) -> PairedCounts:
+    rng = np.random.default_rng(seed)
+    n = rng.integers(0 if missing else 1, 4, size=(n_items, len(FORMS)))
+    return counts(rng.binomial(n, 0.5), rng.binomial(n, 0.4), n)
+
+
+def compared(given_counts: PairedCounts, replicates: int = 400, seed: int = 7):
+    return compare_paired(given_counts, replicates=replicates, rng=np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_agrees_with_drawing_items_one_by_one(missing):
+    given_counts = random_counts(3, missing=missing)
+    result = compared(given_counts)
+    present = given_counts.n.sum(axis=1) > 0
+    weights = np.concatenate(
+        list(item_weights(int(present.sum()), replicates=400, rng=np.random.default_rng(7)))
+    ).astype(int)
+    for place, form in enumerate(FORMS):
+        differences = []
+        for line in weights:
+            before = after = n = 0
+            for item, times in zip(np.flatnonzero(present), line, strict=True):
+                for _ in range(times):
+                    before += given_counts.before[item, place]
+                    after += given_counts.after[item, place]
+                    n += given_counts.n[item, place]
+            if n:
+                differences.append(after / n - before / n)
+        change = result.forms[form]
+        expected = percentile_interval(np.array(differences))
+        assert (change.interval.low, change.interval.high) == pytest.approx((expected.low, expected.high))
+        low = 1 + sum(value <= 0 for value in differences)
+        high = 1 + sum(value >= 0 for value in differences)
+        bootstrap = min(1.0, 2 * min(low, high) / (1 + len(differences)))
+        net = (given_counts.after - given_counts.before)[:, place].tolist()
+        assert change.p == pytest.approx(max(bootstrap, every_sign(net)))
+
+
+def every_sign(net) -> float:
+    changed = [value for value in net if value]
+    sums = [
+        abs(sum(s * abs(v) for s, v in zip(signs, changed, strict=True)))
+        for signs in itertools.product((-1, 1), repeat=len(changed))
+    ]
+    return sum(total >= abs(sum(net)) for total in sums) / len(sums)
+
+
+@given(st.lists(st.integers(-3, 3), max_size=9))
+def test_sign_flips_are_counted_as_by_trying_every_one(net):
+    assert sign_flip_p(net) == pytest.approx(every_sign(net))
+
+
+@pytest.mark.parametrize(
+    ("net", "p"),
+    [([], 1.0), ([0, 0], 1.0), ([1], 1.0), ([-1] * 6, 2 / 64), ([3, -3], 1.0), ([1, 1, 1, -1], 10 / 16)],
+)
+def test_sign_flips_by_hand(net, p):
+    assert sign_flip_p(net) == pytest.approx(p)
+
+
+def test_many_items_are_no_trouble():
+    assert sign_flip_p([-1] * 5000) == pytest.approx(0, abs=1e-300)
+    assert 0.99 < sign_flip_p([1, -1] * 2500) <= 1
+
+
+def test_the_change_is_over_the_same_cells_and_exact():
+    result = compared(counts([[3, 1, 0], [3, 2, 0]], [[3, 0, 1], [2, 2, 0]]))
+    change = result.forms["POS"]
+    assert (change.before, change.after) == (Rate(6, 6), Rate(5, 6))
+    assert change.diff == Fraction(-1, 6)
+    assert [result.forms[form].n_changed for form in FORMS] == [1, 1, 1]
+    assert (result.n_items, result.family_size) == (2, 3)
+    assert (result.mean.before, result.mean.after) == (Fraction(1, 2), Fraction(8, 18))
+    assert (result.gap.before, result.gap.after) == (Fraction(1), Fraction(4, 6))
+    assert result.worst.diff == Fraction(1, 6)
+
+
+def test_a_run_against_itself_has_no_change():
+    same = random_counts(5)
+    result = compared(counts(same.before, same.before, same.n))
+    for change in result.forms.values():
+        assert (change.diff, change.p, change.p_holm, change.changed) == (0, 1.0, 1.0, False)
+        assert (change.interval.low, change.interval.high) == (0, 0)
+    assert result.gap.diff == 0
+
+
+def test_a_form_that_fails_everywhere_is_found_although_nothing_varies():
+    result = compared(counts([[3, 3, 3]] * 12, [[3, 0, 3]] * 12))
+    change = result.forms["NEG"]
+    assert change.worse
+    assert change.p == pytest.approx(2 / 401)  # no replicate of 400 says otherwise; signs alone: 2/4096
+    # Twelve of twelve items: Wilson's lower bound says how sure that is.
+    assert change.interval.low == -1
+    assert change.interval.high == pytest.approx(-wilson_interval(Rate(12, 12)).low)
+    assert change.simultaneous.high > change.interval.high
+    assert not compared(counts([[3, 3, 3]] * 4, [[3, 0, 3]] * 4)).forms["NEG"].worse  # p is 2/16
+
+
+def test_holm_is_over_the_forms_with_pairs():
+    n = [[3, 3, 0]] * 15
+    result = compared(counts([[3, 2, 0]] * 15, [[0, 2, 0]] * 15, n))
+    assert result.family_size == 2
+    assert result.forms["POS"].p_holm == pytest.approx(2 * result.forms["POS"].p)
+    missing = result.forms["CNEG"]
+    assert (missing.diff, missing.p, missing.p_holm, missing.interval) == (None, None, None, None)
+    assert missing.reason == "no cell was scored in both runs"
+
+
+def test_simultaneous_intervals_hold_the_others():
+    result = compared(random_counts(11, 60), replicates=2000)
+    for change in result.forms.values():
+        assert change.simultaneous.low <= change.interval.low
+        assert change.simultaneous.high >= change.interval.high
+
+
+@pytest.mark.parametrize(
+    ("n_items", "replicates", "reason"),
+    [(1, 400, "fewer than two items to resample"), (5, 0, "nothing was resampled")],
+)
+def test_what_cannot_be_resampled_says_why(n_items, replicates, reason):
+    result = compared(random_counts(2, n_items), replicates=replicates)
+    for change in result.forms.values():
+        assert (change.interval, change.simultaneous, change.p, change.p_holm) == (None,) * 4
+        assert change.reason == reason
+    assert result.gap.interval is None
+
+
+def test_the_order_of_items_matters_to_no_figure_of_the_rows():
+    given_counts = random_counts(9)
+    turned = counts(given_counts.before[::-1], given_counts.after[::-1], given_counts.n[::-1])
+    one, other = compared(given_counts), compared(turned)
+    assert [change.diff for change in one.forms.values()] == [c.diff for c in other.forms.values()]
+    assert one.gap.diff == other.gap.diff
+
+
+def test_one_form_has_no_gap():
+    result = compared(counts([[1], [2]], [[1], [1]], forms=("POS",)))
+    assert result.gap is None
+    assert result.mean.diff == Fraction(-1, 6)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "n"), [([[4]], [[1]], [[3]]), ([[1]], [[-1]], [[3]]), ([[1, 1]], [[1]], [[3]])]
+)
+def test_impossible_counts_are_refused(before, after, n):
+    with pytest.raises(ValueError, match=r"counts|compliant"):
+        counts(before, after, n, forms=("POS",))
+
+
+@pytest.mark.slow
+def test_false_alarms_stay_under_five_percent():
+    """Two runs of one model, 400 pairs: any form is called changed in at most 5 % of them, up to chance."""
+    rng = np.random.default_rng(12)
+    n_false = n_found = 0
+    for _ in range(400):
+        rates = np.repeat(rng.beta(0.4, 1.6, size=60)[:, None], 3, axis=1)
+        lower = rates * np.array([1, 0.2, 1])
+        before = rng.binomial(3, rates)
+        n_false += any(c.changed for c in compared(counts(before, rng.binomial(3, rates))).forms.values())
+        n_found += compared(counts(before, rng.binomial(3, lower))).forms["NEG"].worse
+    assert n_false / 400 <= 0.05 + 2 * (0.05 * 0.95 / 400) ** 0.5
+    assert n_found / 400 > 0.9

@@ -1,0 +1,213 @@
+from __future__ import annotations
+
+import tomllib
+from fractions import Fraction
+
+import pytest
+
+from tests.unit.test_gate_evaluation import cell, model, thresholds
+from wise_pytest.audit.audit import build_audit
+from wise_pytest.audit.document import to_document
+from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.judging import Question
+from wise_pytest.audit.rules import GateRules, Limit, Rule, Thresholds, parse_mode, read_gate_table
+from wise_pytest.errors import OptionError
+from wise_pytest.report.facts import gate_verdict
+from wise_pytest.report.markdown import render_markdown
+from wise_pytest.report.terminal import summary_lines
+from wise_pytest.stats.rates import Interval
+
+KNOWN = {"panels": ["exact_count", "keyword_once"], "models": ["a", "b"]}
+
+
+def table(text: str):
+    found = read_gate_table(tomllib.loads(text), where="pyproject.toml", **KNOWN)
+    return GateRules(Thresholds(**found.everywhere), found.scoped, found.mode or "point")
+
+
+RULES = table(
+    """
+    max_gap = 20
+    min_mean = 0.1
+    [panels.exact_count]
+    max_gap = 30
+    max_reversal = 5
+    [models.a]
+    max_gap = "12.5"
+    min_worst = 40
+    [models.a.panels.exact_count]
+    max_gap = 50
+    [models.b]
+    min_mean = false
+    """
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "scope", "value", "rule"),
+    [
+        ("max_gap", {"panel": "exact_count", "model": "a"}, 50, "model a, panel exact_count"),
+        ("max_gap", {"panel": "keyword_once", "model": "a"}, Fraction("12.5"), "model a"),
+        ("max_gap", {"panel": "exact_count", "model": "b"}, 30, "panel exact_count"),
+        ("max_gap", {"panel": "keyword_once", "model": "b"}, 20, "everywhere"),
+        ("min_worst", {"panel": "exact_count", "model": "a"}, 40, "model a"),
+        ("min_mean", {"panel": "exact_count", "model": "a"}, Fraction(1, 10), "everywhere"),
+        ("max_reversal", {"panel": "exact_count"}, 5, "panel exact_count"),
+        ("min_coverage", {"panel": "exact_count", "model": "a"}, 95, "everywhere"),
+    ],
+)
+def test_the_most_specific_rule_wins(name, scope, value, rule):
+    assert RULES.limit(name, **scope) == Limit(Fraction(value), rule)
+
+
+def test_a_rule_may_lift_a_limit():
+    assert RULES.limit("min_mean", panel="exact_count", model="b") is None
+    assert RULES.limit("min_worst", panel="exact_count", model="b") is None
+
+
+def test_the_report_says_which_rule_decided():
+    rows = model("a", 9, 5) + model("b", 9, 5)
+    audit = build_audit(rows)
+    gate = evaluate_gate(audit, RULES)
+    gaps = {check.model: check for check in gate.checks if check.metric == "gap"}
+    assert (gaps["a"].status, gaps["a"].rule) == ("pass", "model a, panel exact_count")
+    assert (gaps["b"].status, gaps["b"].rule) == ("fail", "panel exact_count")
+    document = to_document(audit, gate)
+    assert "gap 40.0 > 30.0 for model b in exact_count (rule of panel exact_count)" in render_markdown(
+        document
+    )
+    assert any("(rule of panel exact_count)" in line.text for line in summary_lines(document))
+    assert "| Rule" in render_markdown(document)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("max_gapp = 3", "there is no 'max_gapp'"),
+        ("max_gap = 101", "max_gap: must be a number from 0 to 100, not '101'"),
+        ("max_gap = true", "must be a number, or false for no limit"),
+        ("max_gap = [3]", "must be a number, or false for no limit"),
+        ("max_gap = nan", "must be a number from 0 to 100, not 'nan'"),
+        ("min_tau = 2", "must be a number from -1 to 1"),
+        ('mode = "sure"', "mode: must be point or confident, not 'sure'"),
+        ("panels = 3", "must be a table of panels by name"),
+        ("[panels.exactcount]\nmax_gap = 3", "did you mean 'exact_count'?"),
+        ("[panels.exact_count]\nmode = 'point'", "there is no 'mode'"),
+        ("[models.c]\nmax_gap = 3", "unknown model 'c'"),
+        ("[models.a]\nmax_reversal = 3", "there is no 'max_reversal'"),
+        ("[models.a.panels.other]\nmax_gap = 3", "unknown panel 'other'"),
+        ("[models]\na = 3", "must be a table"),
+    ],
+)
+def test_what_is_no_rule_is_named(text, said):
+    with pytest.raises(OptionError) as caught:
+        table(text)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith("pyproject.toml: [tool.wise.gate")
+
+
+def test_there_are_two_modes():
+    assert parse_mode("confident", "--wise-gate") == "confident"
+    with pytest.raises(OptionError, match="--wise-gate: must be point or confident, not 'Point'"):
+        parse_mode("Point", "--wise-gate")
+
+
+class TestConfident:
+    """Ten items, each form's rate known exactly; intervals from the rows themselves."""
+
+    @pytest.mark.parametrize(
+        ("metric", "limit", "interval", "value", "status"),
+        [
+            ("gap", "0.2", (0.25, 0.35), Fraction("0.3"), "fail"),
+            ("gap", "0.2", (0.15, 0.35), Fraction("0.3"), "inconclusive"),
+            ("gap", "0.2", (0.15, 0.35), Fraction("0.19"), "inconclusive"),
+            ("gap", "0.2", (0.05, 0.20), Fraction("0.1"), "pass"),
+            ("gap", "0.2", (0.20, 0.35), Fraction("0.3"), "inconclusive"),  # the limit itself is not beyond
+            ("worst", "0.5", (0.3, 0.49), Fraction("0.4"), "fail"),
+            ("worst", "0.5", (0.3, 0.50), Fraction("0.4"), "inconclusive"),
+            ("mean", "0.5", (0.5, 0.7), Fraction("0.6"), "pass"),
+            ("form_drop", "0.05", (0.06, 0.2), Fraction("0.1"), "fail"),
+            ("form_drop", "0.05", (-0.1, 0.02), Fraction("-0.05"), "pass"),
+            # Without width at the limit itself: floating point decides nothing.
+            ("gap", "0.1", (0.8 - 0.7, 0.8 - 0.7), Fraction("0.1"), "pass"),
+            # A ranking's interval and its mirror image: [0.1, 0.4] about 0.2 reaches down to 0.
+            ("reversal", "0.05", (0.1, 0.4), Fraction("0.2"), "inconclusive"),
+            ("reversal", "0.05", (0.1, 0.22), Fraction("0.2"), "fail"),
+            ("tau_b", "0.5", (0.2, 0.4), 0.4, "inconclusive"),
+            ("tau_b", "0.7", (0.2, 0.4), 0.4, "fail"),
+            ("max_rank_shift", "1", (2.0, 4.0), Fraction(3), "fail"),
+        ],
+    )
+    def test_the_whole_interval_decides(self, metric, limit, interval, value, status):
+        question = Question(metric, Fraction(limit), "everywhere", "confident")
+        assert question.answer(value, Interval(*interval)).status == status
+
+    def test_without_an_interval_nothing_is_judged(self):
+        question = Question("gap", Fraction(1, 5), "everywhere", "confident")
+        check = question.answer(Fraction(3, 5), None, why_none="nothing was resampled")
+        assert check.status == "not_evaluated"
+        assert "no interval to judge it by: nothing was resampled" in check.reason
+
+    def test_coverage_has_no_interval_and_is_judged_as_it_is(self):
+        question = Question("coverage", Fraction(95, 100), "everywhere", "confident")
+        assert question.answer(Fraction(94, 100)).status == "fail"
+
+    def confident(self, rows, **limits):
+        audit = build_audit(rows)
+        gate = evaluate_gate(audit, GateRules(thresholds(**limits), mode="confident"))
+        return gate, to_document(audit, gate)
+
+    def test_a_gap_that_is_unclear_fails_nothing_and_is_told(self):
+        """9 against 6 of 10: a gap of 30 with an interval of about 0 to 60."""
+        gate, document = self.confident(model("a", 9, 6), max_gap="20")
+        assert gate.status == "pass"
+        check = gate.checks[-1]
+        assert (check.metric, check.status) == ("gap", "inconclusive")
+        shown = document["panels"]["exact_count"]["by_model"]["a"]["summary"]
+        assert check.interval.low <= shown["gap_ci"][0]
+        assert check.interval.high >= shown["gap_ci"][1]
+        assert gate_verdict(document).sentence == "PASS: 1 check (coverage), 1 inconclusive"
+        assert "inconclusive: gap 30.0 [" in "\n".join(line.text for line in summary_lines(document))
+        assert "Inconclusive, since the interval lies on both sides of the limit" in render_markdown(document)
+        assert document["gate"]["mode"] == "confident"
+
+    def test_a_gap_that_is_clear_fails(self):
+        rows = cell("a", "POS", 190, 200) + cell("a", "NEG", 60, 200)
+        gate, document = self.confident(rows, max_gap="20")
+        assert gate.status == "fail"
+        assert document["gate"]["checks"][-1]["interval"][0] > 0.2
+
+    def test_all_or_none_is_not_certainty(self):
+        """10 of 10 and 0 of 10: resampling gives nothing but a gap of 100, and ten items cannot know that."""
+        rows = model("a", 10, 0)
+        assert self.confident(rows, max_gap="90")[0].checks[-1].status == "inconclusive"
+        assert self.confident(rows, max_gap="20")[0].checks[-1].status == "fail"
+        assert self.confident(model("a", 10, 10), min_mean="90")[0].checks[-1].status == "inconclusive"
+        assert self.confident(model("a", 10, 10), min_mean="50")[0].checks[-1].status == "pass"
+
+    def test_one_item_cannot_be_judged(self):
+        gate, _ = self.confident(cell("a", "POS", 1, 1) + cell("a", "NEG", 0, 1), max_gap="20")
+        assert gate.status == "not_evaluated"
+
+    def test_without_replicates_it_cannot_either(self):
+        audit = build_audit(model("a", 9, 6), replicates=0)
+        gate = evaluate_gate(audit, GateRules(thresholds(max_gap="20"), mode="confident"))
+        assert gate.status == "not_evaluated"
+
+
+def test_a_shard_is_judged_by_its_coverage():
+    audit = build_audit(model("a", 9, 1))
+    gate = evaluate_gate(audit, GateRules(thresholds(max_gap="20")), shard="shard 1 of 2")
+    assert (gate.status, [check.metric for check in gate.checks]) == ("pass", ["coverage"])
+    assert gate.deferred is not None
+    assert evaluate_gate(audit, GateRules(), shard="shard 1 of 2").deferred is None
+
+
+def test_a_limit_of_a_comparison_needs_one():
+    rules = GateRules(thresholds(max_form_drop="5"))
+    assert rules.compares
+    gate = evaluate_gate(build_audit(model("a", 9, 9)), rules)
+    assert gate.status == "not_evaluated"
+    assert gate.checks[-1].reason == "no baseline was given"
+    assert GateRules(scoped=(Rule("p", None, {"max_gap_increase": Fraction(1)}),)).compares
+    assert not GateRules(scoped=(Rule("p", None, {"max_gap_increase": None}),)).compares
