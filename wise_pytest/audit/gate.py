@@ -240,38 +240,36 @@ def _ranking_check(ranking: Ranking, asked: Question) -> Check:
 
 def _change_checks(audit: Audit, rules: GateRules, comparison: Comparison | None) -> Iterator[Check]:
     """How far each model may have fallen behind the baseline."""
-    if comparison is not None and comparison.shared and not comparison.pairs:
+    pairs = {} if comparison is None else {(pair.panel, pair.model): pair for pair in comparison.pairs}
+    if comparison is not None and comparison.shared and not pairs:
         for metric in _CHANGE_METRICS:
             asked = question(rules, metric)
             if asked is not None:
                 yield asked.leave_open("the baseline and this run have no model of a panel in common")
         return
-    pairs = {} if comparison is None else {(pair.panel, pair.model): pair for pair in comparison.pairs}
+    for model, asked in _asked_of_changes(audit, rules):
+        pair = pairs.get((str(asked.panel), model.model))
+        if comparison is None:
+            yield asked.leave_open("no baseline was given")
+        elif pair is not None:
+            yield from _changes(pair, model, asked)
+        elif not comparison.shared:
+            yield asked.leave_open(f"the baseline has no row of {model.model} in {asked.panel}")
+
+
+def _asked_of_changes(audit: Audit, rules: GateRules) -> Iterator[tuple[ModelAudit, Question]]:
     for panel in audit.panels.values():
         for model in panel.by_model.values():
-            if model.excluded_by_name:
-                continue
             for metric in _CHANGE_METRICS:
                 asked = question(rules, metric, panel=panel.panel, model=model.model)
-                if asked is None:
-                    continue
-                if comparison is None:
-                    yield asked.leave_open("no baseline was given")
-                    continue
-                pair = pairs.get((panel.panel, model.model))
-                if pair is None:
-                    if not comparison.shared:
-                        yield asked.leave_open(f"the baseline has no row of {model.model} in {panel.panel}")
-                elif pair.refused:
-                    yield asked.leave_open(f"the baseline cannot be compared: {'; '.join(pair.refused)}")
-                else:
-                    yield from _changes(pair, model, asked)
+                if asked is not None and not model.excluded_by_name:
+                    yield model, asked
 
 
 def _changes(pair: PairComparison, model: ModelAudit, asked: Question) -> Iterator[Check]:
     result = pair.result
-    if result is None:
-        yield asked.leave_open("no cell was scored in both runs")
+    if pair.refused or result is None:
+        yield asked.leave_open(f"the baseline cannot be compared: {'; '.join(pair.refused)}")
         return
     if asked.metric == "gap_increase":
         if model.floor.in_floor:
