@@ -8,10 +8,9 @@ from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import to_document
 from wise_pytest.audit.facts import row_facts
 from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.rules import GateRules, Thresholds, parse_threshold
 from wise_pytest.audit.table import table_of
-from wise_pytest.options import GATE_OPTIONS
 from wise_pytest.report.html.page import render_page
-from wise_pytest.settings import thresholds
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -35,8 +34,10 @@ def document_of(
         provenance={"wise_pytest": "0.1.0", "partial": None, **row_facts(table)},
         replicates=replicates,
     )
-    given = {name: (limits or {}).get(name) for name in GATE_OPTIONS}
-    gate = evaluate_gate(audit, thresholds(given, prefix=""), expected_models=[], partial=None)
+    given = {
+        name.replace("-", "_"): parse_threshold(text, f"--{name}") for name, text in (limits or {}).items()
+    }
+    gate = evaluate_gate(audit, GateRules(Thresholds(**given)), expected_models=[], partial=None)
     return to_document(audit, gate)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     import signal
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
 PANEL_TEST = """\
@@ -28,7 +28,19 @@ def test_exact_count(wise):
 """All that a user has to write."""
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
-UNRELATED_PLUGINS = ("hypothesispytest", "anyio")
+NEIGHBOURS = (
+    "asyncio",
+    "html",
+    "html_fixtures",
+    "metadata",
+    "pytest_cov",
+    "randomly",
+    "rerunfailures",
+    "sugar",
+    "timeout",
+)
+"""Plugins that other tests load one by one."""
+UNRELATED_PLUGINS = ("hypothesispytest", "anyio", *NEIGHBOURS)
 """Installed beside us for other tests; loading them costs more than a whole replay."""
 FOREIGN_VARIABLES = re.compile(
     r"PYTEST_|GITHUB_|CI$|COLUMNS$|FORCE_COLOR$|PYTHONDONTWRITEBYTECODE$|.*_proxy$"
@@ -125,15 +137,20 @@ class Project:
         return path
 
     def run(
-        self, *arguments: str, crashes: bool = False, may_break: bool = False, timeout_s: float = 120.0
+        self,
+        *arguments: str,
+        crashes: bool = False,
+        may_break: bool = False,
+        timeout_s: float = 120.0,
+        loads: Sequence[str] = (),
     ) -> Finished:
-        """Run pytest in a process of its own.
+        """Run pytest in a process of its own, with those of the installed neighbours that it ``loads``.
 
         It may only show a traceback if the user's own code ``crashes``, and an
         internal error only if pytest itself ``may_break``.
         """
         before = self.run_folders()
-        result = self._pytester.runpytest_subprocess(*self._plugins(), *arguments, timeout=timeout_s)
+        result = self._pytester.runpytest_subprocess(*self._plugins(loads), *arguments, timeout=timeout_s)
         text = ANSI.sub("", result.stdout.str() + "\n" + result.stderr.str())
         assert may_break or "INTERNALERROR" not in text, text
         assert crashes or "Traceback" not in text, text
@@ -186,8 +203,8 @@ class Project:
             for path in sorted(root.rglob("*.jsonl"))
         }
 
-    def _plugins(self) -> list[str]:
-        return [part for name in UNRELATED_PLUGINS for part in ("-p", f"no:{name}")]
+    def _plugins(self, loads: Sequence[str] = ()) -> list[str]:
+        return [part for name in UNRELATED_PLUGINS if name not in loads for part in ("-p", f"no:{name}")]
 
     def _made_since(self, before: set[Path]) -> Path | None:
         made = self.run_folders() - before

@@ -15,14 +15,13 @@ import pytest
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.gate import evaluate_gate
+from wise_pytest.audit.rules import GateRules
 from wise_pytest.audit.table import table_of
-from wise_pytest.options import GATE_OPTIONS
 from wise_pytest.recorded import recorded_replies
 from wise_pytest.records import Row
 from wise_pytest.report.html.payload import unpack_rows
 from wise_pytest.report.kinds import kinds_of_a_run
 from wise_pytest.report.writer import Generations, write_report
-from wise_pytest.settings import thresholds
 
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "reports" / "sample"
@@ -79,9 +78,7 @@ def test_its_audit_is_what_this_version_makes_of_them(rows, document):
     run = document["run"]
     kept = ("wise_pytest", "panels", "not_recorded", "partial", "errors", "served_model_differs")
     audit = build_audit(table_of(rows), provenance={name: run[name] for name in kept})
-    gate = evaluate_gate(
-        audit, thresholds(dict.fromkeys(GATE_OPTIONS), prefix=""), expected_models=[], partial=None
-    )
+    gate = evaluate_gate(audit, GateRules(), expected_models=[], partial=None)
     again = json.loads(dump(to_document(audit, gate)))
     assert list(differences(document, again)) == []
 

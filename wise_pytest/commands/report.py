@@ -125,10 +125,12 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
     from wise_pytest.audit.gate import evaluate_gate
     from wise_pytest.audit.table import cells_by_pair
     from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED
+    from wise_pytest.commands.gate import rules_of_run
     from wise_pytest.manifest import agreed, named_models, plans_of, progress, read_manifests
-    from wise_pytest.settings import thresholds
+    from wise_pytest.recorded import manifest_in
 
     runs = read_manifests(paths)
+    folder = _only_folder(paths)
     plans = plans_of(runs)
     done = progress(plans, cells_by_pair(table) if plans else {})
     seed, replicates = agreed(runs, "seed"), agreed(runs, "replicates")
@@ -143,20 +145,8 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
     )
     gate = evaluate_gate(
         audit,
-        thresholds(_limits(paths), prefix=""),
+        rules_of_run(None if folder is None else manifest_in(folder)),
         expected_models=named_models(runs),
         partial=done.partial,
     )
     return to_document(audit, gate)
-
-
-def _limits(paths: Sequence[str]) -> dict[str, Any]:
-    """The gate of the run, as its options would give it; of several runs, the default one."""
-    from wise_pytest.options import GATE_OPTIONS
-    from wise_pytest.recorded import manifest_in
-
-    folder = _only_folder(paths)
-    manifest = None if folder is None else manifest_in(folder)
-    kept = manifest.get("thresholds") if manifest is not None else None
-    known = kept if isinstance(kept, dict) else {}
-    return {name: known.get(name.replace("-", "_")) for name in GATE_OPTIONS}
