@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wise_pytest.panels.model import Decoding
     from wise_pytest.records import Cell, Row, Verdict
     from wise_pytest.transport.client import Client, Response
+    from wise_pytest.verifiers.registry import Verifier
 
 RECORD_IT = "record what is missing or stale with --record-mode=new_episodes"
 
@@ -50,6 +51,7 @@ class CellRun:
         key: str | None,
         client: Client,
         persister: CellPersister | None,
+        verifier: Verifier,
         describe_recording: Callable[[], Mapping[str, Any]],
         writer: str,
         strict: bool,
@@ -64,6 +66,7 @@ class CellRun:
         self._key: Callable[[], str | None] = lambda: key
         self._client = client
         self._persister = persister
+        self._verifier = verifier
         self._describe_recording = describe_recording
         self._writer = writer
         self._strict = strict
@@ -116,9 +119,7 @@ class CellRun:
             raise WiseError("score what wise.ask() of this test has returned, as it is")
         if generation.status not in SCORED_STATUSES or generation.text is None:
             return None
-        from wise_pytest.verifiers import get_verifier
-
-        verdict = get_verifier(self.cell.verifier).verify(generation.text, self.cell.target)
+        verdict = self._verifier.verify(generation.text, self.cell.target)
         self._keep(generation, verdict)
         if self._strict and not verdict.compliant:
             raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")

@@ -31,7 +31,8 @@ from wise_pytest import cli, records, running
 from wise_pytest.endpoints.registry import _USER_FIELDS, load_registry
 from wise_pytest.manifest import MANIFEST
 from wise_pytest.options import GATE_OPTIONS, OPTIONS
-from wise_pytest.panels.loader import bundled_items, bundled_panels
+from wise_pytest.panels.catalog import bundled_panels
+from wise_pytest.panels.loader import bundled_items
 from wise_pytest.records import JOURNAL
 from wise_pytest.report.kinds import DEFAULT_NAMES
 from wise_pytest.report.tables import tidy_tables

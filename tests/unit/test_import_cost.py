@@ -16,8 +16,8 @@ from wise_pytest.cassettes.pack import write_pack
 from wise_pytest.cassettes.store import CassetteStore
 from wise_pytest.endpoints.protocols import PROTOCOLS
 from wise_pytest.endpoints.registry import load_registry, resolve_models
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.panels.cells import plan_cells
-from wise_pytest.panels.loader import bundled_panel
 
 ROOT = Path(__file__).parents[2]
 

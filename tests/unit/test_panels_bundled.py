@@ -6,7 +6,8 @@ from importlib.resources import files
 import pytest
 
 from wise_pytest.errors import PanelError
-from wise_pytest.panels.loader import PANEL_IDS, bundled_items, bundled_panel, bundled_panels
+from wise_pytest.panels.catalog import PANEL_IDS, bundled_panel, bundled_panels
+from wise_pytest.panels.loader import bundled_items
 
 ORDER = [
     "exact_count",

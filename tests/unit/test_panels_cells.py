@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wise_pytest.errors import PanelError
+from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.panels.cells import cell_id, plan_cells
-from wise_pytest.panels.loader import bundled_items, bundled_panels
+from wise_pytest.panels.loader import bundled_items
 from wise_pytest.panels.model import Decoding, Form, Item, Panel
 from wise_pytest.panels.selection import select_forms, select_items
 from wise_pytest.records import Cell

@@ -21,7 +21,7 @@ from wise_pytest.audit.tallies import tally_table
 from wise_pytest.audit.texts import default_openings
 from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED, Resampling, with_uncertainty
 from wise_pytest.errors import RowsError
-from wise_pytest.panels.loader import bundled_panels
+from wise_pytest.panels.catalog import bundled_panels
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,10 +63,10 @@ def build_audit(
         JSON values about the run, passed through to the document. They must be
         the same for equal rows if those are to give equal bytes.
     panels
-        The user's own panels by name, for the order of their forms and for
-        their reference form; bundled panels are known. The forms of a panel
-        that is neither are ordered by name after the reference form, ``POS``,
-        and its items are resampled jointly.
+        All panels by name, for the order of their forms and for their reference
+        form; without it, the bundled ones. The forms of a panel that is not
+        among them are ordered by name after the reference form, ``POS``, and
+        its items are resampled jointly.
     seed
         Of the bootstrap, from 0.
     replicates
@@ -88,7 +88,7 @@ def build_audit(
     """
     table = merged(rows if isinstance(rows, RowTable) else table_of(rows))
     planned = planned or {}
-    declared = {**bundled_panels(), **(panels or {})}
+    declared = bundled_panels() if panels is None else panels
     openings = default_openings() if openings is None else tuple(openings)
     tallies = tally_table(table, openings=openings, items=replicates > 0)
     providers = _providers(tallies.providers)

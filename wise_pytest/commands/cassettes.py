@@ -38,7 +38,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _list_cassettes(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.rows import read_rows
     from wise_pytest.cassettes.inventory import take_inventory, unplayed
-    from wise_pytest.panels.loader import bundled_panels
+    from wise_pytest.panels.catalog import bundled_panels
 
     if not parsed.cassettes.is_dir():
         raise OptionError(f"{parsed.cassettes}: is no folder; name the recordings with --cassettes DIR")
