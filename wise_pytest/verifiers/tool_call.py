@@ -13,7 +13,6 @@ that no float can hold is unparseable, as is a fraction that none can.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.errors import PanelError
@@ -62,14 +61,9 @@ def check_target(target: object) -> None:
             f"target, in strict JSON, not {target!r}"
         )
     parameters = function["parameters"]
-    for key, value in _members(parameters):
+    for key in _keys(parameters):
         if key in _REFERENCES:
             raise PanelError(f"tool_call needs parameters without {key!r}, not {target!r}")
-        for expression in _expressions(key, value):
-            try:
-                re.compile(expression)
-            except re.error as error:
-                raise PanelError(f"tool_call cannot use the pattern {expression!r}: {error}") from error
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -119,20 +113,12 @@ def _function(target: object) -> Mapping[str, Any] | None:
     return function if isinstance(name, str) and name and is_object else None
 
 
-def _members(value: Any) -> Iterator[tuple[str, Any]]:
-    """Every key of every object in ``value``, with what is under it."""
+def _keys(value: Any) -> Iterator[str]:
+    """Every key of every object in ``value``."""
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield key, inner
-            yield from _members(inner)
+            yield key
+            yield from _keys(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _members(inner)
-
-
-def _expressions(key: str, value: Any) -> Iterator[str]:
-    """The regular expressions that a member of a schema holds."""
-    if key == "pattern" and isinstance(value, str):
-        yield value
-    elif key == "patternProperties" and isinstance(value, dict):
-        yield from value
+            yield from _keys(inner)
