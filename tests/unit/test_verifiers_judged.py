@@ -81,12 +81,12 @@ def test_any_text_has_a_verdict_and_it_is_the_same_again(name, data):
 
 def test_a_tool_call_whose_arguments_are_huge_is_a_verdict():
     verifier = get_verifier("tool_call/1")
-    schema = '{"name": "f", "parameters": {"type": "object", "properties": {"n": {"multipleOf": %s}}}}'
     for step in ("1e-300", "0.1", "3", "1e300"):
-        target = schema % step
+        schema = '{"type": "object", "properties": {"n": {"multipleOf": ' + step + "}}}"
+        target = '{"name": "f", "parameters": ' + schema + "}"
         verifier.check_target(target)
         for number in ("9" * 308, "1e308", "-1e308", "0", "5e-324"):
-            call = '{"name": "f", "arguments": {"n": %s}}' % number
+            call = '{"name": "f", "arguments": {"n": ' + number + "}}"
             assert verifier.verify(call, target).direction in {"ok", "bad_arguments"}
 
 

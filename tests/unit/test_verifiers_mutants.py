@@ -92,7 +92,7 @@ def survives(mutant: Mutant, names: tuple[str, ...]) -> bool:
                         noticed = is_noticed(lambda name=name: agrees(name))
                 if noticed:
                     return False
-    except Exception:
+    except Exception:  # noqa: BLE001 - a mutant may break in any way
         return False  # it cannot even be loaded
     return True
 
