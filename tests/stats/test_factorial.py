@@ -69,9 +69,7 @@ def test_on_a_complete_grid_effects_are_differences_of_observed_rates():
         assert effect.interval.high - effect.estimate == pytest.approx(
             stats.t.ppf(0.975, 11) * effect.standard_error
         )
-        assert effect.p == pytest.approx(
-            2 * stats.t.sf(abs(effect.estimate / effect.standard_error), 11)
-        )
+        assert effect.p == pytest.approx(2 * stats.t.sf(abs(effect.estimate / effect.standard_error), 11))
 
 
 def test_the_standard_error_is_the_clustered_sandwich_computed_by_hand():
@@ -94,12 +92,12 @@ def test_the_standard_error_is_the_clustered_sandwich_computed_by_hand():
     n, k, g = len(compliant), 4, len(np.unique(items))
     covariance = bread @ meat @ bread * g / (g - 1) * (n - 1) / (n - k)
     # With treatment coding the main effect of a is its coefficient plus half of the interaction's.
-    for key, weights in {
+    for key, chosen in {
         ((0,), (1,)): [0, 1, 0, 0.5],
         ((1,), (1,)): [0, 0, 1, 0.5],
         ((0, 1), (1, 1)): [0, 0, 0, 1],
     }.items():
-        weights = np.array(weights)
+        weights = np.array(chosen)
         assert effects[key].estimate == pytest.approx(weights @ beta)
         assert effects[key].standard_error == pytest.approx(np.sqrt(weights @ covariance @ weights))
 

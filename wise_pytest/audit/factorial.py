@@ -78,7 +78,8 @@ def build_factorial(
         panel=panel,
         pooled=_result(pooled, panel, levels_of),
         by_model={
-            model: _result([row for row in scored if row.model == model], panel, levels_of) for model in models
+            model: _result([row for row in scored if row.model == model], panel, levels_of)
+            for model in models
         },
         n_rows=len(scored),
     )
@@ -117,7 +118,10 @@ def _result(rows: Sequence[Row], panel: Panel, levels_of: Mapping[str, tuple[str
     effects = factorial_effects(
         np.array([row.compliant is True for row in ordered], dtype=np.int64),
         np.array(
-            [[place[level] for place, level in zip(places, levels_of[row.form], strict=True)] for row in ordered],
+            [
+                [place[level] for place, level in zip(places, levels_of[row.form], strict=True)]
+                for row in ordered
+            ],
             dtype=np.int64,
         ).reshape(len(ordered), len(factors)),
         n_levels=[len(factor.levels) for factor in factors],

@@ -90,9 +90,7 @@ def contrasts_of(n_levels: Sequence[int]) -> tuple[Contrast, ...]:
     n_levels
         Levels of each factor, from 2.
     """
-    mains = [
-        Contrast((factor,), (level,)) for factor, n in enumerate(n_levels) for level in range(1, n)
-    ]
+    mains = [Contrast((factor,), (level,)) for factor, n in enumerate(n_levels) for level in range(1, n)]
     pairs = [
         Contrast((first, second), (a, b))
         for first, second in itertools.combinations(range(len(n_levels)), 2)
@@ -299,15 +297,11 @@ def _weights(wanted: Sequence[Contrast], n_levels: Sequence[int], *, width: int)
 def _corners(contrast: Contrast) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The combinations of levels that a contrast compares, with the sign of each."""
     for chosen in itertools.product((True, False), repeat=len(contrast.factors)):
-        levels = tuple(
-            level if kept else 0 for level, kept in zip(contrast.levels, chosen, strict=True)
-        )
+        levels = tuple(level if kept else 0 for level, kept in zip(contrast.levels, chosen, strict=True))
         yield (-1) ** chosen.count(False), levels
 
 
-def _check(
-    compliant: Ints, levels: Ints, n_levels: Sequence[int], clusters: Ints, blocks: Ints
-) -> None:
+def _check(compliant: Ints, levels: Ints, n_levels: Sequence[int], clusters: Ints, blocks: Ints) -> None:
     n = len(compliant)
     if levels.shape != (n, len(n_levels)) or clusters.shape != (n,) or blocks.shape != (n,):
         raise ValueError(f"{n} rows with levels of shape {levels.shape} and {len(n_levels)} factors")
