@@ -8,7 +8,17 @@ import sys
 from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
-from wise_pytest.commands import agreement, audit, cassettes, models, probe, report
+from wise_pytest.commands import (
+    agreement,
+    audit,
+    cassettes,
+    check_panel,
+    models,
+    new_panel,
+    probe,
+    report,
+    review,
+)
 from wise_pytest.commands.console import print_lines
 from wise_pytest.errors import ConfigError
 
@@ -16,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_USAGE = 2
-COMMANDS = (audit, report, cassettes, agreement, models, probe)
+COMMANDS = (audit, report, cassettes, models, probe, new_panel, check_panel, review, agreement)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

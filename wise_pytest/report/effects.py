@@ -78,7 +78,7 @@ def _reach(effects: Sequence[Mapping[str, Any]], others: Any) -> float:
         abs(effect[key]) for effect in effects for key in ("estimate", "ci_low", "ci_high") if effect[key]
     ]
     ends += [abs(effect["estimate"]) for found in others for effect in found if effect["estimate"]]
-    return 1.05 * max([_SPAN, *ends])
+    return 1.05 * float(max([_SPAN, *ends]))
 
 
 def _axis(reach: float, *, bottom: float) -> Iterator[str]:
