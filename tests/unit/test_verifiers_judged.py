@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.judged import CASES, COMPLIANT, REQUIREMENTS, UNUSABLE, USABLE
@@ -58,6 +58,7 @@ def test_a_target_survives_its_journey_through_a_row(name):
 
 
 @pytest.mark.parametrize("name", CASES)
+@settings(deadline=None)  # the first function call to judge loads a library
 @given(data=st.data())
 def test_any_text_has_a_verdict_and_it_is_the_same_again(name, data):
     verifier = get_verifier(name)
