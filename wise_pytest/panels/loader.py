@@ -352,7 +352,9 @@ def _source(table: _Table, items: Sequence[Item]) -> _Source:
             verifier.check_target(target)
         except PanelError as error:
             raise table.fault("target", str(error)) from error
-        named_by = table.texts("named_by") if "named_by" in table.values else None
+        named_by = None
+        if "named_by" in table.values:
+            named_by = () if table.values["named_by"] == [] else table.texts("named_by")
         return _Source(verifier, is_own, tuple(items), None, target, named_by)
     if "named_by" in table.values:
         raise table.fault("named_by", "the forms name a target from a column by its field, such as {n}")
