@@ -13,11 +13,13 @@ from wise_pytest.commands import (
     audit,
     cassettes,
     check_panel,
+    effects,
     models,
     new_panel,
     probe,
     report,
     review,
+    sensitivity,
 )
 from wise_pytest.commands.console import print_lines
 from wise_pytest.errors import ConfigError
@@ -26,7 +28,19 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_USAGE = 2
-COMMANDS = (audit, report, cassettes, models, probe, new_panel, check_panel, review, agreement)
+COMMANDS = (
+    audit,
+    report,
+    effects,
+    sensitivity,
+    cassettes,
+    models,
+    probe,
+    new_panel,
+    check_panel,
+    review,
+    agreement,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

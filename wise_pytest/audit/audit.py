@@ -21,7 +21,7 @@ from wise_pytest.audit.tallies import tally_table
 from wise_pytest.audit.texts import default_openings
 from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED, Resampling, with_uncertainty
 from wise_pytest.errors import RowsError
-from wise_pytest.panels.catalog import bundled_panels
+from wise_pytest.panels.catalog import bundled_panels, check_one_language
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -85,6 +85,8 @@ def build_audit(
     RowsError
         If two rows with one key differ in more than ``run``, or rows name two
         providers for one model.
+    PanelError
+        If the rows are of panels in several languages.
     """
     table = merged(rows if isinstance(rows, RowTable) else table_of(rows))
     planned = planned or {}
@@ -98,6 +100,7 @@ def build_audit(
     for panel, model in [*((panel, model) for panel, model, _ in tallies.cells), *planned]:
         models_of.setdefault(panel, set()).add(model)
     known = sorted(set().union(*models_of.values()))
+    check_one_language(declared[name] for name in sorted(models_of) if name in declared)
 
     sources = {
         name: PanelInput(

@@ -8,6 +8,8 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.report.beyond import effect_name
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
@@ -50,7 +52,7 @@ def effects_svg(document: Mapping[str, Any]) -> str:
     height = _TOP + _ROW * len(effects) + _BOTTOM
     title = f"Effects of each property of the wording on compliance: {document['panel']}"
     confidence = f"{100 * document['confidence']:g} %"
-    described = "; ".join(f"{_named(effect)} {_said(effect)}" for effect in effects)
+    described = "; ".join(f"{effect_name(effect)} {_said(effect)}" for effect in effects)
     parts = [
         (
             f'<svg xmlns="http://www.w3.org/2000/svg" role="img" width="{WIDTH}" height="{height}" '
@@ -102,7 +104,7 @@ def _axis(reach: float, *, bottom: float) -> Iterator[str]:
 def _effect(
     effect: Mapping[str, Any], others: Sequence[Mapping[str, Any]], *, y: float, reach: float
 ) -> Iterator[str]:
-    name = html.escape(_named(effect))
+    name = html.escape(effect_name(effect))
     yield f'<text x="{_LEFT - 14}" y="{y + 4.5:.1f}" text-anchor="end">{name}</text>'
     if effect["estimate"] is None:
         yield f'<text class="soft" x="{_LEFT}" y="{y + 4.5:.1f}">{html.escape(effect["reason"])}</text>'
@@ -117,16 +119,8 @@ def _effect(
         yield f'<line class="bar" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>'
     kind = "point" if clear else "point unclear"
     x = _x(effect["estimate"], reach)
-    said = html.escape(f"{_named(effect)} {_said(effect)}")
+    said = html.escape(f"{effect_name(effect)} {_said(effect)}")
     yield f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"><title>{said}</title></circle>'
-
-
-def _named(effect: Mapping[str, Any]) -> str:
-    """A main effect by its two levels, an interaction by the levels that meet."""
-    contrast = effect["contrast"]
-    if len(contrast) == 1:
-        return f"{contrast[0]['level']} − {contrast[0]['against']}"
-    return " × ".join(part["level"] for part in contrast)
 
 
 def _said(effect: Mapping[str, Any]) -> str:
