@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
 _GAP = "  "
+_SIGNS = ("+", "−", "[")
 _FATES = {
     "survives": "survives",
     "unclear": "no longer clear",
@@ -100,7 +101,7 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str
     """Columns with two blanks between them; names flush left, figures flush right."""
     columns = list(zip(header, *rows, strict=True))
     widths = [max(map(display_width, column)) for column in columns]
-    figures = [any(cell[-1:].isdigit() or cell[-1:] == "]" for cell in column[1:]) for column in columns]
+    figures = [any(cell[:1].isdigit() or cell[:1] in _SIGNS for cell in column[1:]) for column in columns]
     for row in (header, *rows):
         cells = [
             pad(cell, width, right=is_figure)
