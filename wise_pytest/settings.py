@@ -164,6 +164,19 @@ def read_tool_table(path: Path) -> Mapping[str, Any]:
     return table  # type: ignore[no-any-return]
 
 
+def catalog_of(folder: Path) -> Catalog:
+    """The panels that a project knows: the bundled ones, and its own by its pyproject.toml.
+
+    Raises
+    ------
+    ConfigError
+        If the settings cannot be read, or lead to no panel.
+    """
+    from wise_pytest.panels.catalog import read_catalog
+
+    return read_catalog(folder, read_tool_table(folder / "pyproject.toml").get("panels"))
+
+
 def _value(config: pytest.Config, option: Option) -> Any:
     value = option_value(config, option)
     if option.kind != "list":

@@ -52,7 +52,13 @@ def test_an_own_panel_is_recorded_replayed_and_audited(own, mode):
         assert {row["verifier"] for row in run.rows} == {"mine/1"}
         assert {row["direction"] for row in run.rows} == {"met", "missed"}
         assert {row["target"] for row in run.rows} == {"That is all.", "Now you know."}
-    assert "mine" in replayed.text
+    audited = own.wise("audit", "reports/latest", "--rescore", "--out", "again")
+    assert audited.status == 0, audited.text
+    assert "scored again: 48 rows, 0 verdicts changed" in audited.text
+    again = json.loads((own.path / "again" / "audit.json").read_text("ascii"))
+    assert again["panels"] == replayed.audit["panels"]
+    listed = own.wise("cassettes", "list")
+    assert "mine, m: 48 recorded of 48, 0 missing, 0 orphaned" in listed.text
 
 
 def test_options_choose_from_an_own_panel(own):

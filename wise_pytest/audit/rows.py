@@ -23,7 +23,7 @@ from wise_pytest.records import JOURNAL, ROW_SCHEMA, Row
 from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wise_pytest.audit.table import RowTable
     from wise_pytest.records import CellKey
@@ -108,10 +108,18 @@ class Rescored:
     """Scored rows that lack the text, target or verifier, and keep their verdict."""
 
 
-def rescore(rows: Iterable[Row]) -> Rescored:
+def rescore(rows: Iterable[Row], *, verifier_of: Callable[[str], Verifier] = get_verifier) -> Rescored:
     """Run the verifier that each row names on its text and target again.
 
     Rows that are not in the denominator stay as they are.
+
+    Parameters
+    ----------
+    rows
+        In any order.
+    verifier_of
+        The verifier of a name; ``PanelError`` where there is none. The bundled
+        ones by default; a catalog of panels knows the user's own as well.
 
     Raises
     ------
@@ -128,7 +136,7 @@ def rescore(rows: Iterable[Row]) -> Rescored:
             fresh.append(row)
             continue
         if row.verifier not in verifiers:
-            verifiers[row.verifier] = _verifier_of(row)
+            verifiers[row.verifier] = _verifier_of(row, verifier_of)
         again = _scored_again(row, verifiers[row.verifier])
         if again.compliant is not row.compliant:
             flips.append(Flip(row.key, row.verifier, before=bool(row.compliant), after=bool(again.compliant)))
@@ -278,9 +286,9 @@ def _said(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _verifier_of(row: Row) -> Verifier:
+def _verifier_of(row: Row, verifier_of: Callable[[str], Verifier]) -> Verifier:
     try:
-        return get_verifier(str(row.verifier))
+        return verifier_of(str(row.verifier))
     except PanelError as error:
         raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
 

@@ -59,7 +59,7 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, thresholds
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of, thresholds
 
     limits = thresholds({name: getattr(parsed, name.replace("-", "_")) for name in GATE_OPTIONS}, prefix="")
     kinds = [parse_report_option(text, "--report") for text in parsed.report]
@@ -78,8 +78,9 @@ def _audit(parsed: argparse.Namespace) -> int:
         openings = agreed(runs, "openings")
     if not exclude:
         exclude = sorted({name for run in runs for name in run.exclude})
+    catalog = catalog_of(Path.cwd())
     table = read_table(parsed.rows)
-    rescored = rescore(table.rows()) if parsed.rescore else None
+    rescored = rescore(table.rows(), verifier_of=catalog.verifier) if parsed.rescore else None
     if rescored is not None:
         table = table_of(rescored.rows)
     plans = plans_of(runs)
@@ -90,6 +91,7 @@ def _audit(parsed: argparse.Namespace) -> int:
         exclude=exclude,
         planned=done.n_cells,
         provenance=provenance,
+        panels=catalog,
         seed=DEFAULT_SEED if seed is None else seed,
         replicates=DEFAULT_REPLICATES if replicates is None else replicates,
         openings=openings,

@@ -38,14 +38,14 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _list_cassettes(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.rows import read_rows
     from wise_pytest.cassettes.inventory import take_inventory, unplayed
-    from wise_pytest.panels.catalog import bundled_panels
+    from wise_pytest.settings import catalog_of
 
     if not parsed.cassettes.is_dir():
         raise OptionError(f"{parsed.cassettes}: is no folder; name the recordings with --cassettes DIR")
     played: dict[tuple[str, str], list[RecordingKey]] = {}
     for row in read_rows(parsed.rows or []):
         played.setdefault((row.panel, row.model), []).append((row.item, row.form, row.repetition))
-    for pack in take_inventory(parsed.cassettes, bundled_panels()):
+    for pack in take_inventory(parsed.cassettes, catalog_of(Path.cwd())):
         groups = {"missing": pack.missing, "orphaned": pack.orphaned}
         if parsed.rows:
             groups["unplayed"] = unplayed(pack.recorded, played.get((pack.panel, pack.model), []))

@@ -48,11 +48,10 @@ def _check_panels(parsed: argparse.Namespace) -> int:
 
 
 def _chosen(names: list[str]) -> Iterator[Panel]:
-    from wise_pytest.panels.catalog import read_catalog
     from wise_pytest.panels.loader import bundled_items, load_panel
-    from wise_pytest.settings import read_tool_table
+    from wise_pytest.settings import catalog_of
 
-    catalog = read_catalog(Path.cwd(), read_tool_table(Path("pyproject.toml")).get("panels"))
+    catalog = catalog_of(Path.cwd())
     if not names and not catalog.own:
         raise OptionError("there is no panel of your own to check; name one, or make one with wise new-panel")
     for name in names or catalog.own:

@@ -38,12 +38,11 @@ def _effects(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.factorial import build_factorial, to_document
     from wise_pytest.audit.rows import read_rows
     from wise_pytest.files import write_whole
-    from wise_pytest.panels.catalog import read_catalog
     from wise_pytest.report.beyond import effects_lines
     from wise_pytest.report.effects import effects_svg
-    from wise_pytest.settings import read_tool_table
+    from wise_pytest.settings import catalog_of
 
-    catalog = read_catalog(Path.cwd(), read_tool_table(Path("pyproject.toml")).get("panels"))
+    catalog = catalog_of(Path.cwd())
     panel = catalog.panel(parsed.panel)
     if not panel.factors:
         raise OptionError(f"--panel: {panel.panel_id} has no factors; it is no factorial design")

@@ -126,7 +126,7 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
     from wise_pytest.audit.table import cells_by_pair
     from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED
     from wise_pytest.manifest import agreed, named_models, plans_of, progress, read_manifests
-    from wise_pytest.settings import thresholds
+    from wise_pytest.settings import catalog_of, thresholds
 
     runs = read_manifests(paths)
     plans = plans_of(runs)
@@ -137,6 +137,7 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
         exclude=sorted({name for run in runs for name in run.exclude}),
         planned=done.n_cells,
         provenance={"wise_pytest": __version__, "partial": done.partial, **row_facts(table)},
+        panels=catalog_of(Path.cwd()),
         seed=DEFAULT_SEED if seed is None else seed,
         replicates=DEFAULT_REPLICATES if replicates is None else replicates,
         openings=agreed(runs, "openings"),

@@ -55,11 +55,10 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 def _review(parsed: argparse.Namespace) -> int:
     from wise_pytest.files import write_whole
-    from wise_pytest.panels.catalog import read_catalog
     from wise_pytest.panels.review import build_sheet
-    from wise_pytest.settings import read_tool_table
+    from wise_pytest.settings import catalog_of
 
-    catalog = read_catalog(Path.cwd(), read_tool_table(Path("pyproject.toml")).get("panels"))
+    catalog = catalog_of(Path.cwd())
     sheet = build_sheet(
         [catalog.panel(name) for name in dict.fromkeys(parsed.panels)],
         n_items=_count(parsed.items, "--items"),

@@ -35,13 +35,12 @@ def _sensitivity(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.rows import read_rows
     from wise_pytest.audit.sensitivity import build_sensitivity, to_document
     from wise_pytest.files import write_whole
-    from wise_pytest.panels.catalog import read_catalog
     from wise_pytest.report.beyond import sensitivity_lines
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, read_tool_table
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of
 
     seed = bootstrap_seed(parsed.seed, "--seed")
     replicates = bootstrap_replicates(parsed.replicates, "--replicates")
-    catalog = read_catalog(Path.cwd(), read_tool_table(Path("pyproject.toml")).get("panels"))
+    catalog = catalog_of(Path.cwd())
     rows = read_rows(parsed.rows)
     known = {row.model for row in rows}
     for name in parsed.exclude:
