@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.records import Cell, Row, Verdict
     from wise_pytest.transport.client import Client, Response
+    from wise_pytest.verifiers.registry import Verifier
 
 RECORD_IT = "record what is missing or stale with --record-mode=new_episodes"
 
@@ -47,6 +48,7 @@ class CellRun:
         call: CellCall,
         client: Client,
         persister: CellPersister | None,
+        verifier: Verifier,
         strict: bool,
         on_live: Callable[[], None],
         answered: Generation | None = None,
@@ -57,6 +59,7 @@ class CellRun:
         self._call = call
         self._client = client
         self._persister = persister
+        self._verifier = verifier
         self._strict = strict
         self._on_live = on_live
         self.generation = answered
@@ -110,9 +113,7 @@ class CellRun:
             raise WiseError("score what wise.ask() of this test has returned, as it is")
         if generation.status not in SCORED_STATUSES or generation.text is None:
             return None
-        from wise_pytest.verifiers import get_verifier
-
-        verdict = get_verifier(self.cell.verifier).verify(generation.text, self.cell.target)
+        verdict = self._verifier.verify(generation.text, self.cell.target)
         self._keep(generation, verdict)
         if self._strict and not verdict.compliant:
             raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")

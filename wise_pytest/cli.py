@@ -8,7 +8,22 @@ import sys
 from typing import TYPE_CHECKING
 
 from wise_pytest import __version__
-from wise_pytest.commands import agreement, audit, baseline, cassettes, compare, models, power, probe, report
+from wise_pytest.commands import (
+    agreement,
+    audit,
+    baseline,
+    cassettes,
+    check_panel,
+    compare,
+    effects,
+    models,
+    new_panel,
+    power,
+    probe,
+    report,
+    review,
+    sensitivity,
+)
 from wise_pytest.commands.console import print_lines
 from wise_pytest.errors import ConfigError
 
@@ -16,7 +31,22 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 EXIT_USAGE = 2
-COMMANDS = (audit, report, compare, baseline, power, cassettes, agreement, models, probe)
+COMMANDS = (
+    audit,
+    report,
+    compare,
+    baseline,
+    power,
+    effects,
+    sensitivity,
+    cassettes,
+    models,
+    probe,
+    new_panel,
+    check_panel,
+    review,
+    agreement,
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

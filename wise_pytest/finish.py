@@ -106,6 +106,7 @@ def finish_run(
         exclude=settings.exclude,
         planned=expected,
         provenance=_provenance(plan, table, partial),
+        panels=settings.catalog,
         seed=settings.seed,
         replicates=settings.replicates,
         openings=settings.openings,

@@ -30,8 +30,8 @@ STATUSES: tuple[Status, ...] = ("ok", "truncated", "refused", "blocked", "error"
 SCORED_STATUSES: frozenset[Status] = frozenset({"ok", "truncated", "refused"})
 """Statuses whose generations are in the denominator of every rate."""
 
-Target: TypeAlias = int | str | tuple[int, int] | tuple[str, ...]
-"""What the verifier demands: a word count, a keyword, inclusive bounds, or JSON key names."""
+Target: TypeAlias = int | str | tuple[int, int] | tuple[int, str] | tuple[str, ...]
+"""What the verifier demands: a word count, a keyword, inclusive bounds, a count with a keyword, or names."""
 
 CellKey: TypeAlias = tuple[str, str, str, str, int]
 """(model, panel, item, form, repetition): unique in a run."""
@@ -357,9 +357,13 @@ def _target(value: Any, *, where: str) -> Target | None:
         return value
     if isinstance(value, list) and value and all(isinstance(part, str) for part in value):
         return tuple(value)
-    if isinstance(value, list) and len(value) == 2 and all(_is_int(part) for part in value):  # noqa: PLR2004
-        return (value[0], value[1])
-    expected = "a whole number, a text, two whole numbers or a list of texts"
+    if isinstance(value, list) and len(value) == 2:  # noqa: PLR2004
+        first, second = value
+        if _is_int(first) and _is_int(second):
+            return (first, second)
+        if _is_int(first) and isinstance(second, str):
+            return (first, second)
+    expected = "a whole number, a text, two whole numbers, a number and a text, or a list of texts"
     raise RowsError(f"{where}: 'target' must be {expected}, not {_cut(value)}")
 
 

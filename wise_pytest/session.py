@@ -106,7 +106,6 @@ class Session:
         self._endpoints: dict[str, Endpoint] = {
             selected.endpoint.name: selected.endpoint for selected in settings.models
         }
-        self._panels: dict[str, Panel] = {}
         self._keys: dict[str, Secret | None] = {}
         self._store: CassetteStore | None = None
         self._client: Client | None = None
@@ -132,12 +131,7 @@ class Session:
         PanelError
             If there is none.
         """
-        panel = self._panels.get(panel_id)
-        if panel is None:
-            from wise_pytest.panels.loader import bundled_panel
-
-            panel = self._panels[panel_id] = bundled_panel(panel_id)
-        return panel
+        return self.settings.catalog.panel(panel_id)
 
     def check_recordings(self) -> None:
         """Read every pack that this session may replay, so that damage is said before anything runs.
@@ -147,9 +141,7 @@ class Session:
         CassetteError
             For the first damaged one.
         """
-        from wise_pytest.panels.loader import PANEL_IDS
-
-        for panel_id in self.settings.panels or PANEL_IDS:
+        for panel_id in self.settings.panels or self.settings.catalog:
             for name in self._endpoints:
                 self.store.pack(panel_id, name)
 
@@ -225,7 +217,12 @@ class Session:
             If two tests would ask the same model for the same cell.
         ModelError
             If a model would have to be called and its key is missing.
+        PanelError
+            If panels of several languages would come into one audit.
         """
+        from wise_pytest.panels.catalog import check_one_language
+
+        check_one_language(self.panel(panel_id) for panel_id in self.plan.panels)
         cells = list(cells)
         seen: set[CellKey] = set()
         self.plan.selected.clear()
@@ -283,6 +280,7 @@ class Session:
             call=self.call(cell),
             client=self.client,
             persister=persister,
+            verifier=self.panel(cell.panel).scorer(),
             strict=self.settings.strict,
             on_live=on_live,
             answered=answered,

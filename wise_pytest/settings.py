@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from wise_pytest.audit.rules import GateRules, GateTable
     from wise_pytest.endpoints.registry import Selected
     from wise_pytest.options import Option
+    from wise_pytest.panels.catalog import Catalog
     from wise_pytest.report.kinds import ReportKind
 
 WEIGHTS_NOTE = "weights_sha256"
@@ -41,7 +42,7 @@ WEIGHTS_NOTE = "weights_sha256"
 PLACES = frozenset({"out", "cassettes", "report", "note", "concurrency", "rpm", "max-cost"})
 """Options that say where, with what remark and how fast, and ask for nothing."""
 MAX_REPETITIONS = 10_000
-SETTINGS_KEYS = ("default_models", "models", "gate")
+SETTINGS_KEYS = ("default_models", "models", "gate", "panels")
 """What ``[tool.wise]`` may hold."""
 MAX_SEED = 2**63 - 1
 MAX_REPLICATES = 1_000_000
@@ -77,6 +78,8 @@ class Settings:
     """Everything a session was asked to do, checked."""
 
     models: tuple[Selected, ...]
+    catalog: Catalog
+    """The panels that there are."""
     panels: tuple[str, ...] | None
     """``None``: every panel that a test names."""
     forms: tuple[str, ...] | None
@@ -144,14 +147,17 @@ def _build(
     config: pytest.Config, values: Mapping[str, Any], patterns: Sequence[str], table: Mapping[str, Any]
 ) -> Settings:
     from wise_pytest.endpoints.registry import load_registry, resolve_models
+    from wise_pytest.panels.catalog import read_catalog
 
     registry = load_registry(table.get("models"), environ=os.environ)
     models = resolve_models(patterns, registry) if patterns else ()
-    panels = _checked_panels(values["panel"])
-    forms = _checked_forms(values["form"], panels)
-    _check_items(values["items"])
+    catalog = read_catalog(config.rootpath, table.get("panels"))
+    panels = _checked_panels(values["panel"], catalog)
+    forms = _checked_forms(values["form"], panels, catalog)
+    _check_items(values["items"], panels, catalog)
     return Settings(
         models=tuple(models),
+        catalog=catalog,
         panels=panels,
         forms=forms,
         items=values["items"],
@@ -165,7 +171,13 @@ def _build(
         openings=_openings(config, values["openings"]),
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
-        gate=_gate(config, values, table, known_models=[*registry, *(s.endpoint.name for s in models)]),
+        gate=_gate(
+            config,
+            values,
+            table,
+            catalog=catalog,
+            known_models=[*registry, *(s.endpoint.name for s in models)],
+        ),
         baseline=_baseline(config, values, [selected.endpoint.name for selected in models]),
         shard=parse_shard(values["shard"], "--wise-shard"),
         concurrency=_concurrency(values["concurrency"]),
@@ -205,6 +217,19 @@ def read_tool_table(path: Path) -> Mapping[str, Any]:
     return table  # type: ignore[no-any-return]
 
 
+def catalog_of(folder: Path) -> Catalog:
+    """The panels that a project knows: the bundled ones, and its own by its pyproject.toml.
+
+    Raises
+    ------
+    ConfigError
+        If the settings cannot be read, or lead to no panel.
+    """
+    from wise_pytest.panels.catalog import read_catalog
+
+    return read_catalog(folder, read_tool_table(folder / "pyproject.toml").get("panels"))
+
+
 def _value(config: pytest.Config, option: Option) -> Any:
     value = option_value(config, option)
     if option.kind != "list":
@@ -215,27 +240,21 @@ def _value(config: pytest.Config, option: Option) -> Any:
     return [part.strip() for part in parts if part.strip()]
 
 
-def _checked_panels(names: Sequence[str]) -> tuple[str, ...] | None:
+def _checked_panels(names: Sequence[str], catalog: Catalog) -> tuple[str, ...] | None:
     if not names:
         return None
-    from wise_pytest.panels.loader import bundled_panel
-
     for name in names:
-        bundled_panel(name)
+        catalog.panel(name)
     return tuple(dict.fromkeys(names))
 
 
-def _checked_forms(names: Sequence[str], panels: Sequence[str] | None) -> tuple[str, ...] | None:
+def _checked_forms(
+    names: Sequence[str], panels: Sequence[str] | None, catalog: Catalog
+) -> tuple[str, ...] | None:
     """The forms asked for; each must belong to at least one panel that may run."""
     if not names:
         return None
-    from wise_pytest.panels.loader import bundled_panels
-
-    known: dict[str, list[str]] = {
-        panel_id: [form.form_id for form in panel.forms]
-        for panel_id, panel in bundled_panels().items()
-        if panels is None or panel_id in panels
-    }
+    known = {panel: [form.form_id for form in catalog.panel(panel).forms] for panel in panels or catalog}
     for name in names:
         if not any(name in forms for forms in known.values()):
             listed = "; ".join(f"{panel}: {', '.join(forms)}" for panel, forms in known.items())
@@ -243,14 +262,17 @@ def _checked_forms(names: Sequence[str], panels: Sequence[str] | None) -> tuple[
     return tuple(dict.fromkeys(names))
 
 
-def _check_items(text: str | None) -> None:
+def _check_items(text: str | None, panels: Sequence[str] | None, catalog: Catalog) -> None:
+    """Each panel that was named must have the items; of the others it is said when they are collected."""
     if text is None:
         return
-    from wise_pytest.panels.loader import bundled_items
     from wise_pytest.panels.selection import select_items
 
     try:
-        select_items(bundled_items(), text)
+        for panel in panels or ():
+            select_items(catalog.panel(panel).items, text)
+        if panels is None and not catalog.own:
+            select_items(catalog.shared_items(), text)
     except PanelError as error:
         raise OptionError(f"--wise-items: {error}") from error
 
@@ -442,15 +464,19 @@ def gate_rules(
 
 
 def _gate(
-    config: pytest.Config, values: Mapping[str, Any], table: Mapping[str, Any], *, known_models: Sequence[str]
+    config: pytest.Config,
+    values: Mapping[str, Any],
+    table: Mapping[str, Any],
+    *,
+    catalog: Catalog,
+    known_models: Sequence[str],
 ) -> GateRules:
     from wise_pytest.audit.rules import NO_TABLE, read_gate_table
-    from wise_pytest.panels.loader import PANEL_IDS
 
     where = str(config.rootpath / "pyproject.toml")
     found = NO_TABLE
     if "gate" in table:
-        found = read_gate_table(table["gate"], where=where, panels=PANEL_IDS, models=known_models)
+        found = read_gate_table(table["gate"], where=where, panels=[*catalog], models=known_models)
     return gate_rules(values, found, prefix="wise-", baseline=values["baseline"] is not None)
 
 

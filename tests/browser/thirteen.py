@@ -14,8 +14,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.panels.cells import plan_cells
-from wise_pytest.panels.loader import bundled_panel
 from wise_pytest.records import Row, Usage
 from wise_pytest.verifiers.registry import get_verifier
 

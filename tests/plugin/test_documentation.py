@@ -31,7 +31,8 @@ from wise_pytest import cli, records, running
 from wise_pytest.endpoints.registry import _USER_FIELDS, load_registry
 from wise_pytest.manifest import MANIFEST
 from wise_pytest.options import GATE_OPTIONS, OPTIONS
-from wise_pytest.panels.loader import bundled_items, bundled_panels
+from wise_pytest.panels.catalog import bundled_panels
+from wise_pytest.panels.loader import bundled_items
 from wise_pytest.records import JOURNAL
 from wise_pytest.report.kinds import DEFAULT_NAMES
 from wise_pytest.report.tables import tidy_tables
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
     from tests.loopback import Received, Reply
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "cassettes/README.md", "reports/README.md", "CHANGELOG.md")
+DOCUMENTS = ("README.md", "cassettes/README.md", "test_panels/README.md", "reports/README.md", "CHANGELOG.md")
 README = (ROOT / "README.md").read_text("utf-8")
 URL = "http://127.0.0.1:8000/v1"
 """The server that the documents assume. Another one takes its place: something may really listen there."""
@@ -126,9 +127,13 @@ def fits(shown: tuple[str, ...], real: str) -> bool:
 
 
 def exactly_right(request: Received, n: int) -> Reply:
-    """An answer with as many words as were asked for."""
+    """An answer with as many words as were asked for, or with the ending that a plain wording asks for."""
     del n
-    return completion(" ".join(["word"] * int(re.findall(r"\d+", str(request.prompt))[-1])))
+    numbers = re.findall(r"\d+", str(request.prompt))
+    if not numbers:
+        asked = re.search(r' End your answer with "(.+)"', str(request.prompt))
+        return completion("So it is." if asked is None else f"So it is. {asked[1]}")
+    return completion(" ".join(["word"] * int(numbers[-1])))
 
 
 class Reader:
@@ -395,7 +400,7 @@ def test_the_options_are_those_of_the_code():
 
 
 def test_the_commands_are_those_of_the_code():
-    assert set(re.findall(r"`wise (\w+)[^`]*`", README)) == set(subcommands())
+    assert set(re.findall(r"`wise ([\w-]+)[^`]*`", README)) == set(subcommands())
 
 
 def test_every_option_that_a_text_names_exists():
@@ -431,7 +436,9 @@ def test_the_panels_are_those_of_the_code():
     rows = table(README, "Panel", "Forms")
     assert [row[0] for row in rows] == [f"`{panel_id}`" for panel_id in bundled_panels()]
     for (_, forms, _, directions, verifier), panel in zip(rows, bundled_panels().values(), strict=True):
-        assert forms == ", ".join(form.form_id for form in panel.forms)
+        crossed = (", ".join(level.upper() for level in factor.levels) for factor in panel.factors)
+        listed = ", ".join(form.form_id for form in panel.forms)
+        assert forms == (f"every combination of {' × '.join(crossed)}" if panel.factors else listed)
         assert verifier == f"`{panel.verifier}`"
         assert directions == ", ".join(get_verifier(panel.verifier).directions)
         assert (panel.repetitions, panel.decoding.max_tokens, panel.decoding.temperature) == (3, 120, 0.2)

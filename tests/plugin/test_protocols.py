@@ -10,7 +10,7 @@ import pytest
 
 from tests.loopback import Answer, candidate, completion, error, message
 from tests.plugin.harness import SLOW_WITH_WORKERS, grid, without_run
-from wise_pytest.panels.loader import bundled_panel
+from wise_pytest.panels.catalog import bundled_panel
 
 if TYPE_CHECKING:
     from tests.loopback import LoopbackServer, Received, Reply

@@ -14,7 +14,7 @@ from wise_pytest.audit import uncertainty
 from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.options import DEFAULT_REPLICATES, DEFAULT_SEED
-from wise_pytest.panels.loader import bundled_panel
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.records import Row
 
 PROVIDERS = {"a1": "A", "a2": "A", "b1": "B", "c1": "C"}

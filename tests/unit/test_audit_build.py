@@ -16,7 +16,7 @@ from wise_pytest.audit.parquet import write_parquet
 from wise_pytest.audit.rows import read_rows, read_table
 from wise_pytest.audit.table import table_of
 from wise_pytest.errors import RowsError
-from wise_pytest.panels.loader import bundled_panel
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.records import Row
 from wise_pytest.stats.rates import Rate
 

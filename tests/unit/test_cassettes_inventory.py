@@ -6,7 +6,7 @@ from tests.recordings import pack_bytes, part_bytes, recording, session, write
 from wise_pytest.cassettes.inventory import PackInventory, take_inventory, unplayed
 from wise_pytest.cassettes.store import CassetteStore
 from wise_pytest.errors import CassetteError, PanelError
-from wise_pytest.panels.loader import bundled_panels
+from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.panels.model import Decoding, Form, Item, Panel
 
 PANEL = Panel(

@@ -16,8 +16,8 @@ from wise_pytest.cassettes.pack import write_pack
 from wise_pytest.cassettes.store import CassetteStore
 from wise_pytest.endpoints.protocols import PROTOCOLS
 from wise_pytest.endpoints.registry import load_registry, resolve_models
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.panels.cells import plan_cells
-from wise_pytest.panels.loader import bundled_panel
 
 ROOT = Path(__file__).parents[2]
 
@@ -27,14 +27,19 @@ HEAVY = {
     "httpx",
     "jinja2",
     "markupsafe",
+    "janome",
+    "jsonschema",
+    "markdown_it",
     "matplotlib",
     "numpy",
     "pandas",
     "pingouin",
     "resvg_py",
+    "rjieba",
     "scipy",
     "statsmodels",
     "tabulate",
+    "uniseg",
     "vcr",
     "yaml",
 }
@@ -140,6 +145,7 @@ def test_importing_the_plugin_loads_next_to_nothing():
         "wise_pytest.cassettes.store",
         "wise_pytest.cassettes.inventory",
         "wise_pytest.endpoints.registry",
+        "wise_pytest.panels.catalog",
         "wise_pytest.panels.loader",
         "wise_pytest.transport.client",
     ],

@@ -36,6 +36,9 @@ THIRD_PARTY = {
     "pytest": {"the top"},
     "_pytest": {"the top"},
     "httpx": {"transport"},
+    "janome": {"verifiers"},
+    "jsonschema": {"verifiers"},
+    "markdown_it": {"verifiers"},
     "vcr": {"cassettes"},
     "filelock": {"cassettes", "transport"},
     "xdist": {"the top"},
@@ -48,9 +51,16 @@ THIRD_PARTY = {
     "jinja2": {"report"},
     "markupsafe": {"report"},
     "resvg_py": {"report"},
+    "rjieba": {"verifiers"},
     "tabulate": {"report"},
+    "uniseg": {"verifiers"},
 }
 """Each dependency, and the layers that may use it when they run."""
+STATISTICS_BY_LIBRARY = {
+    "wise_pytest.stats.agreement": {"pandas", "pingouin", "statsmodels"},
+    "wise_pytest.stats.factorial": {"statsmodels"},
+}
+"""Modules of statistics that use more than numpy and scipy; pingouin takes data frames only."""
 FOR_TYPES = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}
 FORBIDDEN_IMPORTS = {"pickle", "marshal", "shelve", "dill", "joblib", "tests"}
 FORBIDDEN_CALLS = {
@@ -278,9 +288,8 @@ def test_who_must_never_know_whom(who, whom):
 def test_statistics_know_neither_pytest_nor_data_frames_even_as_types():
     for module in SOURCES:
         if component(module) == "stats":
-            # pingouin takes its ratings as a data frame only.
-            more = {"pandas", "pingouin", "statsmodels"} if module == "wise_pytest.stats.agreement" else set()
             names = first_parts(runtime_imports(module, runtime_only=False))
+            more = STATISTICS_BY_LIBRARY.get(module, set())
             assert names <= sys.stdlib_module_names | {PACKAGE, "numpy", "scipy"} | more
 
 

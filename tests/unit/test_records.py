@@ -296,10 +296,25 @@ def test_flags_are_a_list_of_texts(value):
 
 
 @pytest.mark.parametrize(
-    "value", [1.0, True, {}, [], [1], [1, 2, 3], [1, 2.0], [True, 2], ["a", 1], [None], [["a"]]]
+    "value",
+    [
+        1.0,
+        True,
+        {},
+        [],
+        [1],
+        [1, 2, 3],
+        [1, 2.0],
+        [True, 2],
+        [1, True],
+        [True, "a"],
+        ["a", 1],
+        [None],
+        [["a"]],
+    ],
 )
-def test_a_target_is_of_one_of_four_kinds(value):
-    expected = "a whole number, a text, two whole numbers or a list of texts"
+def test_a_target_is_of_one_of_five_kinds(value):
+    expected = "a whole number, a text, two whole numbers, a number and a text, or a list of texts"
     assert refusal({**MINIMAL, "target": value}) == f"'target' must be {expected}, not {value!r}"
 
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from wise_pytest.errors import PanelError
 from wise_pytest.records import Verdict
-from wise_pytest.verifiers.json_keys import MAX_DEPTH, check_target, verify
+from wise_pytest.verifiers.json_keys import check_target, verify
+from wise_pytest.verifiers.strict_json import MAX_DEPTH
 
 # Judged by eye against the keys "cause" and "effect": direction and number of keys.
 JUDGED = [

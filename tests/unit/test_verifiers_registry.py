@@ -3,11 +3,11 @@ import json
 
 import pytest
 
+from tests.judged import COMPLIANT
 from wise_pytest.errors import PanelError
 from wise_pytest.records import Verdict
 from wise_pytest.verifiers import VERIFIERS, get_verifier, registry
 
-COMPLIANT = {"word_count/1": "exact", "word_range/1": "within", "keyword_once/1": "once", "json_keys/1": "ok"}
 EXAMPLES = {
     "word_count/1": (2, {"exact": "a b", "under": "a", "over": "a b c"}),
     "word_range/1": ((2, 3), {"below": "a", "within": "a b", "above": "a b c d"}),
@@ -23,6 +23,41 @@ EXAMPLES = {
             "extra_keys": '{"a":1,"b":2,"c":3}',
             "wrong_keys": '{"a":1,"c":3}',
         },
+    ),
+    "ordered_parts/1": (
+        ("A:", "B:"),
+        {
+            "ordered": "A: a B: b",
+            "missing_part": "A: a",
+            "repeated_part": "A: a B: b B: b",
+            "wrong_order": "B: b A: a",
+            "preamble": "Well. A: a B: b",
+            "empty_part": "A: B: b",
+        },
+    ),
+    "lower_case/1": (
+        "lower case",
+        {"lower": "a b", "initials": "A b", "inside": "aB", "all_capitals": "AB", "empty": ""},
+    ),
+    "citation_once/1": (
+        "[Number]",
+        {"zero": "a", "wrong_form": "a [b]", "once": "a [1]", "multiple": "a [1] [2]"},
+    ),
+    "tool_call/1": (
+        '{"name":"f","parameters":{"type":"object","required":["a"]}}',
+        {
+            "ok": '{"name":"f","arguments":{"a":1}}',
+            "unparseable": "f(a=1)",
+            "not_object": "[]",
+            "duplicate_key": '{"name":"f","name":"f","arguments":{"a":1}}',
+            "wrong_keys": '{"name":"f"}',
+            "wrong_function": '{"name":"g","arguments":{"a":1}}',
+            "bad_arguments": '{"name":"f","arguments":{}}',
+        },
+    ),
+    "words_and_keyword/1": (
+        (2, "sun"),
+        {"both": "sun up", "words_only": "moon up", "keyword_only": "sun", "neither": "moon"},
     ),
 }
 
@@ -76,7 +111,7 @@ def test_an_unknown_verifier_is_an_error_that_names_what_exists_and_what_is_clos
         get_verifier(name)
     message = str(caught.value)
     assert f"unknown verifier {name!r}" in message
-    assert "word_count/1, word_range/1, keyword_once/1, json_keys/1" in message
+    assert ", ".join(EXAMPLES) in message
     assert "did you mean 'word_count/1'?" in message
 
 

@@ -21,7 +21,7 @@ from wise_pytest.audit.tallies import tally_table
 from wise_pytest.audit.texts import default_openings
 from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED, Resampling, with_uncertainty
 from wise_pytest.errors import RowsError
-from wise_pytest.panels.loader import bundled_panels
+from wise_pytest.panels.catalog import bundled_panels, check_one_language
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -63,10 +63,10 @@ def build_audit(
         JSON values about the run, passed through to the document. They must be
         the same for equal rows if those are to give equal bytes.
     panels
-        The user's own panels by name, for the order of their forms and for
-        their reference form; bundled panels are known. The forms of a panel
-        that is neither are ordered by name after the reference form, ``POS``,
-        and its items are resampled jointly.
+        All panels by name, for the order of their forms and for their reference
+        form; without it, the bundled ones. The forms of a panel that is not
+        among them are ordered by name after the reference form, ``POS``, and
+        its items are resampled jointly.
     seed
         Of the bootstrap, from 0.
     replicates
@@ -85,10 +85,12 @@ def build_audit(
     RowsError
         If two rows with one key differ in more than ``run``, or rows name two
         providers for one model.
+    PanelError
+        If the rows are of panels in several languages.
     """
     table = merged(rows if isinstance(rows, RowTable) else table_of(rows))
     planned = planned or {}
-    declared = {**bundled_panels(), **(panels or {})}
+    declared = bundled_panels() if panels is None else panels
     openings = default_openings() if openings is None else tuple(openings)
     tallies = tally_table(table, openings=openings, items=replicates > 0)
     providers = _providers(tallies.providers)
@@ -98,6 +100,7 @@ def build_audit(
     for panel, model in [*((panel, model) for panel, model, _ in tallies.cells), *planned]:
         models_of.setdefault(panel, set()).add(model)
     known = sorted(set().union(*models_of.values()))
+    check_one_language(declared[name] for name in sorted(models_of) if name in declared)
 
     sources = {
         name: PanelInput(

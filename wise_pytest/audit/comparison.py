@@ -18,7 +18,7 @@ from wise_pytest.audit.merging import combined, named
 from wise_pytest.audit.rows import rescore
 from wise_pytest.audit.table import Coded, table_of
 from wise_pytest.errors import OptionError
-from wise_pytest.panels.loader import bundled_panels
+from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.records import SCORED_STATUSES
 from wise_pytest.stats.paired import Change, PairedCounts, PairedResult, SummaryChange, compare_paired
 from wise_pytest.stats.rates import Rate
@@ -119,8 +119,8 @@ class Asked:
     """Compare what both sides share, where they differ."""
     rescore: bool = False
     """Score the rows of both sides again, with the newest version of their verifiers."""
-    panels: Mapping[str, Panel] = field(default_factory=dict)
-    """Panels of the user's own, for the order of their forms."""
+    panels: Mapping[str, Panel] | None = None
+    """All panels, for the order of their forms; the bundled ones where not given."""
 
 
 def compare(before: Baseline, after: Side, asked: Asked) -> Comparison:
@@ -135,7 +135,7 @@ def compare(before: Baseline, after: Side, asked: Asked) -> Comparison:
     """
     earlier, later = before.pairs(), after.pairs()
     _check_names(asked.models, earlier, later)
-    declared = {**bundled_panels(), **asked.panels}
+    declared = bundled_panels() if asked.panels is None else asked.panels
     wanted = {(panel, model): (panel, asked.models.get(model, model)) for panel, model in later}
     order = {name: place for place, name in enumerate(declared)}
     matched = [pair for pair in later if wanted[pair] in earlier]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from wise_pytest.panels.model import Panel
     from wise_pytest.stats.floor import TargetOutcome
+    from wise_pytest.verifiers.registry import Verifier
 
 DEFAULT_REFERENCE = "POS"
 """The form that the others of an unknown panel are compared with."""
@@ -78,11 +79,15 @@ class PanelInput:
         ordered: dict[str, None] = {}
         for name in self.verifiers:
             try:
-                ordered.update(dict.fromkeys(get_verifier(name).directions))
+                ordered.update(dict.fromkeys(self._verifier(name).directions))
             except PanelError:
                 continue  # rows of another version: what they hold is still counted, by name
         seen = {direction for tally in self.tallies.values() for direction in tally.directions}
         return (*ordered, *sorted(seen.difference(ordered)))
+
+    def _verifier(self, name: str) -> Verifier:
+        own = None if self.declared is None else self.declared.own_verifier
+        return own if own is not None and own.name == name else get_verifier(name)
 
 
 def audit_panel(source: PanelInput) -> PanelAudit:

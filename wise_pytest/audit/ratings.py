@@ -20,6 +20,9 @@ naturalness    1 to 5
 ambiguity      1 to 5
 complexity     1 to 5
 =============  ================================================================
+
+The columns ``instruction`` and ``requirement`` of ``wise review`` may stay. A key
+that it wrote says which form a code in ``form`` stands for.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ import hashlib
 import io
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +44,9 @@ if TYPE_CHECKING:
 
 SCALES = ("clarity", "naturalness", "ambiguity", "complexity")
 COLUMNS = ("item", "form", "target", "annotator", "exact_n", *SCALES)
+SHOWN = ("instruction", "requirement")
+"""Columns that a sheet shows its annotators; they may stay in the file and are not read."""
+KEY_COLUMNS = ("code", "form")
 
 _ANSWERS = {"0": 0, "no": 0, "false": 0, "1": 1, "yes": 1, "true": 1}
 # Spreadsheets and data frames write whole numbers with a zero after the point.
@@ -138,6 +144,43 @@ def read_ratings(path: Path | str) -> Ratings:
     )
 
 
+def read_key(path: Path | str) -> dict[str, str]:
+    """The forms that codes stand for, from a CSV file with the columns ``code`` and ``form``.
+
+    Raises
+    ------
+    RowsError
+        If the file cannot be read, or is not as described.
+    """
+    records = _records(Path(path))
+    where, header = next(records, (f"{path}:1", []))
+    if tuple(name.strip() for name in header) != KEY_COLUMNS:
+        raise RowsError(f"{where}: a key has the columns {_named(KEY_COLUMNS)}, not {_named(header)!r}")
+    key: dict[str, str] = {}
+    for place, record in records:
+        values = [value.strip() for value in record]
+        if len(values) != len(KEY_COLUMNS) or not all(values):
+            raise RowsError(f"{place}: a key has a code and a form on each line")
+        if key.setdefault(values[0], values[1]) != values[1]:
+            raise RowsError(f"{place}: the code {_said(values[0])} stands for two forms")
+    return key
+
+
+def with_forms(ratings: Ratings, key: Mapping[str, str], *, where: Path | str) -> Ratings:
+    """Ratings with the forms that their codes stand for; ``where`` names the key in a message.
+
+    Raises
+    ------
+    RowsError
+        If the key lacks a code.
+    """
+    missing = sorted({item.form for item in ratings.items} - set(key))
+    if missing:
+        raise RowsError(f"{where}: says nothing of the form {_said(missing[0])}; use the key of this sheet")
+    items = tuple(replace(item, form=key[item.form]) for item in ratings.items)
+    return replace(ratings, items=items)
+
+
 def _lines(path: Path) -> Iterator[_Line]:
     records = _records(path)
     where, header = next(records, (f"{path}:1", []))
@@ -194,7 +237,7 @@ def _text(path: Path) -> str:
 
 
 def _check_header(where: str, names: Sequence[str]) -> None:
-    unknown = [name for name in names if name not in COLUMNS]
+    unknown = [name for name in names if name not in (*COLUMNS, *SHOWN)]
     missing = [name for name in COLUMNS if name not in names]
     hint = ""
     if len(names) == 1 and any(mark in names[0] for mark in ";\t"):

@@ -23,7 +23,7 @@ from wise_pytest.records import JOURNAL, ROW_SCHEMA, Row
 from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from wise_pytest.audit.table import RowTable
     from wise_pytest.records import CellKey
@@ -114,7 +114,12 @@ class Rescored:
     """Verifiers that were replaced by a newer version, such as ``word_count/1 → word_count/2``; sorted."""
 
 
-def rescore(rows: Iterable[Row], *, newest: bool = False) -> Rescored:
+def rescore(
+    rows: Iterable[Row],
+    *,
+    newest: bool = False,
+    verifier_of: Callable[[str], Verifier] = get_verifier,
+) -> Rescored:
     """Run the verifier that each row names on its text and target again.
 
     Rows that are not in the denominator stay as they are.
@@ -126,6 +131,9 @@ def rescore(rows: Iterable[Row], *, newest: bool = False) -> Rescored:
     newest
         Take the newest version of the verifier, whichever the row names; the
         row then names that one.
+    verifier_of
+        The verifier of a name; ``PanelError`` where there is none. The bundled
+        ones by default; a catalog of panels knows the user's own as well.
 
     Raises
     ------
@@ -142,7 +150,7 @@ def rescore(rows: Iterable[Row], *, newest: bool = False) -> Rescored:
             fresh.append(row)
             continue
         if row.verifier not in verifiers:
-            verifiers[row.verifier] = _verifier_of(row, newest=newest)
+            verifiers[row.verifier] = _verifier_of(row, verifier_of, newest=newest)
         again = _scored_again(row, verifiers[row.verifier], newest=newest)
         if again.compliant is not row.compliant:
             flips.append(Flip(row.key, row.verifier, before=bool(row.compliant), after=bool(again.compliant)))
@@ -312,10 +320,10 @@ def _said(error: BaseException) -> str:
     return str(error) or type(error).__name__
 
 
-def _verifier_of(row: Row, *, newest: bool) -> Verifier:
+def _verifier_of(row: Row, verifier_of: Callable[[str], Verifier], *, newest: bool) -> Verifier:
     try:
         name = str(row.verifier)
-        return get_verifier(name.partition("/")[0] if newest else name)
+        return verifier_of(name.partition("/")[0] if newest else name)
     except PanelError as error:
         raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
 

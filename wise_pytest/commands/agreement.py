@@ -27,6 +27,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="columns item, form, target, annotator, exact_n (0/1, no/yes, false/true), and clarity, "
         "naturalness, ambiguity, complexity (1 to 5); one line for each item and annotator",
     )
+    agreement.add_argument(
+        "--key", type=Path, metavar="KEY.csv", help="which form each code stands for, as wise review wrote it"
+    )
     agreement.add_argument("--out", type=Path, metavar="DIR", help="write agreement.json, agreement.md there")
     add_shared(agreement, BOOTSTRAP_OPTIONS)
     agreement.set_defaults(run=_agreement)
@@ -35,15 +38,18 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _agreement(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.agreement import build_agreement, to_document
     from wise_pytest.audit.document import dump
-    from wise_pytest.audit.ratings import read_ratings
+    from wise_pytest.audit.ratings import read_key, read_ratings, with_forms
     from wise_pytest.files import write_whole
     from wise_pytest.report.agreement import agreement_lines, render_agreement
     from wise_pytest.settings import bootstrap_replicates, bootstrap_seed
 
     seed = bootstrap_seed(parsed.seed, "--seed")
     replicates = bootstrap_replicates(parsed.replicates, "--replicates")
+    ratings = read_ratings(parsed.ratings)
+    if parsed.key is not None:
+        ratings = with_forms(ratings, read_key(parsed.key), where=parsed.key)
     audit = build_agreement(
-        read_ratings(parsed.ratings),
+        ratings,
         seed=seed,
         replicates=replicates,
         provenance={"wise_pytest": __version__},

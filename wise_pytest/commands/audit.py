@@ -78,13 +78,15 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
+    from wise_pytest.settings import catalog_of
 
     kinds = [parse_report_option(text, "--report") for text in parsed.report]
     runs = read_manifests(parsed.rows)
     lacking = missing_shards(runs)
     how = _statistics(parsed, runs)
+    catalog = catalog_of(Path.cwd())
     table = read_table(parsed.rows)
-    rescored = rescore(table.rows()) if parsed.rescore else None
+    rescored = rescore(table.rows(), verifier_of=catalog.verifier) if parsed.rescore else None
     if rescored is not None:
         table = table_of(rescored.rows)
     plans = plans_of(runs)
@@ -99,6 +101,7 @@ def _audit(parsed: argparse.Namespace) -> int:
         exclude=how.exclude,
         planned=done.n_cells,
         provenance=provenance,
+        panels=catalog,
         seed=how.seed,
         replicates=how.replicates,
         openings=how.openings,

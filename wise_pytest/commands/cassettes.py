@@ -98,13 +98,13 @@ def _action(
 def _list(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.rows import read_rows
     from wise_pytest.cassettes.inventory import take_inventory, unplayed
-    from wise_pytest.panels.loader import bundled_panels
+    from wise_pytest.settings import catalog_of
 
     _need_folder(parsed.cassettes)
     played: dict[tuple[str, str], list[RecordingKey]] = {}
     for row in read_rows(parsed.rows or []):
         played.setdefault((row.panel, row.model), []).append((row.item, row.form, row.repetition))
-    for pack in take_inventory(parsed.cassettes, bundled_panels()):
+    for pack in take_inventory(parsed.cassettes, catalog_of(Path.cwd())):
         groups = {"missing": pack.missing, "orphaned": pack.orphaned}
         if parsed.rows:
             groups["unplayed"] = unplayed(pack.recorded, played.get((pack.panel, pack.model), []))
@@ -203,8 +203,7 @@ def _unwanted(parsed: argparse.Namespace) -> dict[tuple[str, str], set[Recording
 def _checked(parsed: argparse.Namespace) -> Checked:
     from wise_pytest.cassettes.checking import check_folder
     from wise_pytest.endpoints.registry import load_registry, resolve_models
-    from wise_pytest.panels.loader import bundled_panels
-    from wise_pytest.settings import read_tool_table
+    from wise_pytest.settings import catalog_of, read_tool_table
 
     _need_folder(parsed.cassettes)
     registry = load_registry(read_tool_table(Path.cwd() / "pyproject.toml").get("models"), environ=os.environ)
@@ -212,7 +211,7 @@ def _checked(parsed: argparse.Namespace) -> Checked:
     for selected in resolve_models(parsed.model, registry) if parsed.model else ():
         endpoints[selected.endpoint.name] = selected.endpoint
     return check_folder(
-        parsed.cassettes, bundled_panels(), endpoints.get, keys=tuple(_keys(endpoints, os.environ))
+        parsed.cassettes, catalog_of(Path.cwd()), endpoints.get, keys=tuple(_keys(endpoints, os.environ))
     )
 
 

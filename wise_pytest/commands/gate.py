@@ -39,7 +39,7 @@ def rules_of(parsed: argparse.Namespace, *, panels: Collection[str], models: Col
     from wise_pytest.audit.rules import NO_TABLE, read_gate_table
     from wise_pytest.endpoints.registry import load_registry
     from wise_pytest.errors import OptionError
-    from wise_pytest.panels.loader import PANEL_IDS
+    from wise_pytest.panels.catalog import read_catalog
     from wise_pytest.settings import gate_rules, read_tool_table
 
     file: Path = parsed.config or Path(SETTINGS_FILE)
@@ -52,7 +52,7 @@ def rules_of(parsed: argparse.Namespace, *, panels: Collection[str], models: Col
         table = read_gate_table(
             settings["gate"],
             where=str(file),
-            panels=[*PANEL_IDS, *panels],
+            panels=[*read_catalog(file.parent, settings.get("panels")), *panels],
             models=[*registry, *models],
         )
     values = {name: getattr(parsed, name.replace("-", "_")) for name in (*GATE_OPTIONS, "gate")}

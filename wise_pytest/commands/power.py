@@ -137,7 +137,7 @@ def _question(
 ) -> tuple[Recorded, Question, list[str]]:
     """What is to be found, in what was recorded, and what to know about that."""
     from wise_pytest.audit.tallies import tally_table
-    from wise_pytest.panels.loader import bundled_panels
+    from wise_pytest.settings import catalog_of
     from wise_pytest.stats.power import Question, shrunken_rates
 
     counts = tally_table(table, openings=(), items=True).items.get(panel)
@@ -147,7 +147,7 @@ def _question(
         recorded = shrunken_rates(counts.forms, counts.n_compliant[0], counts.n[0])
     except ValueError as error:
         raise OptionError(f"panel {panel}: {error}") from error
-    declared = bundled_panels().get(panel)
+    declared = catalog_of(Path.cwd()).get(panel)
     reference = declared.reference if declared is not None else "POS"
     effect, text = ("drop", parsed.drop) if parsed.drop is not None else ("gap", parsed.gap)
     size = _percent(text, f"--{effect}")

@@ -40,8 +40,8 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _probe(parsed: argparse.Namespace) -> int:
     from wise_pytest.endpoints.protocols import PROTOCOLS
     from wise_pytest.endpoints.registry import require_key, resolve_models
+    from wise_pytest.panels.catalog import bundled_panel
     from wise_pytest.panels.cells import plan_cells
-    from wise_pytest.panels.loader import bundled_panel
     from wise_pytest.transport.client import Client
     from wise_pytest.transport.policy import Policy
 

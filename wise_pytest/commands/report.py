@@ -128,6 +128,7 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
     from wise_pytest.commands.gate import rules_of_run
     from wise_pytest.manifest import agreed, named_models, plans_of, progress, read_manifests
     from wise_pytest.recorded import manifest_in
+    from wise_pytest.settings import catalog_of
 
     runs = read_manifests(paths)
     folder = _only_folder(paths)
@@ -139,6 +140,7 @@ def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
         exclude=sorted({name for run in runs for name in run.exclude}),
         planned=done.n_cells,
         provenance={"wise_pytest": __version__, "partial": done.partial, **row_facts(table)},
+        panels=catalog_of(Path.cwd()),
         seed=DEFAULT_SEED if seed is None else seed,
         replicates=DEFAULT_REPLICATES if replicates is None else replicates,
         openings=agreed(runs, "openings"),

@@ -16,7 +16,7 @@ from wise_pytest.panels.model import Item
 from wise_pytest.verifiers import json_keys, keyword_once, word_count
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 COLUMNS = ("item_id", "task", "target_words", "keyword", "json_keys")
@@ -41,7 +41,7 @@ def load_items(path: Path) -> tuple[Item, ...]:
     lines_of_ids: dict[str, int] = {}
     lines_of_tasks: dict[str, int] = {}
     items = []
-    for line, record in _records(path):
+    for line, record in read_records(path, _check_header):
         where = f"{path}: line {line}"
         item = _item(record, where=where)
         first = lines_of_ids.setdefault(item.item_id, line)
@@ -77,36 +77,72 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-def _records(path: Path) -> Iterator[tuple[int, dict[str, str]]]:
-    """Line number and named columns of each record."""
+def read_records(
+    path: Path, check_header: Callable[[Path, Sequence[str]], None]
+) -> Iterator[tuple[int, dict[str, str]]]:
+    """Line number and named cells of each record of a CSV file with a header.
+
+    Raises
+    ------
+    PanelError
+        If the file cannot be read, is empty or no CSV, or a record does not fit
+        the header; and whatever ``check_header`` raises.
+    """
     reader = csv.reader(io.StringIO(read_text(path), newline=""), strict=True)
-    expected = ",".join(COLUMNS)
     try:
         header = next(reader, None)
         if header is None:
-            raise PanelError(f"{path}: the file is empty; expected the header {expected!r}")
-        if tuple(header) != COLUMNS:
-            raise PanelError(f"{path}: line 1: the header must be {expected!r}, not {','.join(header)!r}")
+            raise PanelError(f"{path}: the file is empty; expected a header such as {','.join(COLUMNS)!r}")
+        check_header(path, header)
         for record in reader:
-            if len(record) != len(COLUMNS):
+            if len(record) != len(header):
                 raise PanelError(
-                    f"{path}: line {reader.line_num}: expected {len(COLUMNS)} columns, found {len(record)}"
+                    f"{path}: line {reader.line_num}: expected {len(header)} columns, found {len(record)}"
                 )
-            yield reader.line_num, dict(zip(COLUMNS, record, strict=True))
+            yield reader.line_num, dict(zip(header, record, strict=True))
     except csv.Error as error:
         raise PanelError(f"{path}: line {reader.line_num}: not valid CSV: {error}") from error
 
 
-def _item(record: dict[str, str], *, where: str) -> Item:
-    item_id = record["item_id"]
+def check_item_id(item_id: str, *, where: str) -> None:
+    """Refuse an id that options and test ids could not name.
+
+    Raises
+    ------
+    PanelError
+        If it holds other characters, or no letter.
+    """
     if not _ITEM_ID.fullmatch(item_id):
         raise PanelError(
             f"{where}: item_id must be made of a-z, 0-9, '_' and '-', with a letter in it, not {item_id!r}"
         )
-    where = f"{where}: item {item_id!r}"
-    task, keyword = record["task"], record["keyword"]
+
+
+def check_task(task: str, *, where: str) -> None:
+    """Refuse a task that is not one line of text.
+
+    Raises
+    ------
+    PanelError
+        If it is empty, or has blanks around it or characters that do not print.
+    """
     if not task or task != task.strip() or not task.isprintable():
         raise PanelError(f"{where}: task must be one line of text without blanks around it, not {task!r}")
+
+
+def _check_header(path: Path, header: Sequence[str]) -> None:
+    if tuple(header) != COLUMNS:
+        raise PanelError(
+            f"{path}: line 1: the header must be {','.join(COLUMNS)!r}, not {','.join(header)!r}"
+        )
+
+
+def _item(record: dict[str, str], *, where: str) -> Item:
+    item_id = record["item_id"]
+    check_item_id(item_id, where=where)
+    where = f"{where}: item {item_id!r}"
+    task, keyword = record["task"], record["keyword"]
+    check_task(task, where=where)
     if not _NUMBER.fullmatch(record["target_words"]):
         raise PanelError(
             f"{where}: target_words must be a whole number from 1, not {record['target_words']!r}"
@@ -120,7 +156,7 @@ def _item(record: dict[str, str], *, where: str) -> Item:
     )
     try:
         word_count.check_target(item.target_words)
-        keyword_once.check_target(item.keyword)
+        keyword_once.check_target(keyword)
         json_keys.check_target(item.json_keys)
     except PanelError as error:
         raise PanelError(f"{where}: {error}") from error

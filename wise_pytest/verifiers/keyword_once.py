@@ -85,6 +85,11 @@ def check_target(target: object) -> None:
         raise PanelError(f"keyword_once can never find the keyword {target!r} in a text")
 
 
+def describe(target: str) -> str:
+    """The requirement in words."""
+    return f'has the word "{target}" exactly once'
+
+
 def _fold(text: str) -> str:
     """``text`` in the form in which equal letters are equal code points (definition D145)."""
     decomposed = unicodedata.normalize("NFD", text)

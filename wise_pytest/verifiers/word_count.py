@@ -37,3 +37,8 @@ def check_target(target: object) -> None:
     """
     if not isinstance(target, int) or isinstance(target, bool) or target < 1:
         raise PanelError(f"word_count needs a whole number of words from 1 as its target, not {target!r}")
+
+
+def describe(target: int) -> str:
+    """The requirement in words."""
+    return f"has exactly {target} words"

@@ -41,3 +41,8 @@ def check_target(target: object) -> None:
         raise PanelError(f"word_range needs a lower bound from 1, not {low}")
     if low > high:
         raise PanelError(f"word_range needs low ≤ high; {low} is more than {high}, so no answer could comply")
+
+
+def describe(target: tuple[int, int]) -> str:
+    """The requirement in words."""
+    return f"has {target[0]} to {target[1]} words, both included"
