@@ -254,9 +254,14 @@ def _checked_forms(
     """The forms asked for; each must belong to at least one panel that may run."""
     if not names:
         return None
-    known = {panel: [form.form_id for form in catalog.panel(panel).forms] for panel in panels or catalog}
+
+    def forms_of(panel: str) -> list[str]:
+        return [form.form_id for form in catalog.panel(panel).forms]
+
     for name in names:
-        if not any(name in forms for forms in known.values()):
+        # One after the other: a panel is read only where those before it have no such form.
+        if not any(name in forms_of(panel) for panel in panels or catalog):
+            known = {panel: forms_of(panel) for panel in panels or catalog}
             listed = "; ".join(f"{panel}: {', '.join(forms)}" for panel, forms in known.items())
             raise OptionError(f"--wise-form: no panel has a form {name!r}; there are {listed}")
     return tuple(dict.fromkeys(names))

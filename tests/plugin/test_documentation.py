@@ -267,7 +267,13 @@ class Reader:
 
     def _wise(self, words: list[str]) -> str:
         start = "from wise_pytest.cli import main; raise SystemExit(main())"
-        return self._execute([sys.executable, "-c", start, *words[1:]])
+        # A shell fills in what a star stands for.
+        filled = (
+            part
+            for word in words[1:]
+            for part in (sorted(map(str, self.folder.glob(word))) if "/*" in word else [word])
+        )
+        return self._execute([sys.executable, "-c", start, *filled])
 
     def _program(self, words: list[str]) -> str:
         return self._execute(words)
