@@ -34,6 +34,7 @@ from wise_pytest.options import GATE_OPTIONS, OPTIONS
 from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.panels.loader import bundled_items
 from wise_pytest.records import JOURNAL
+from wise_pytest.report.diagnostics import tidy_diagnostics
 from wise_pytest.report.kinds import DEFAULT_NAMES
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.verifiers import get_verifier
@@ -492,7 +493,9 @@ def test_the_files_of_a_run_are_those_of_the_code():
     names = [code(cell)[0] for cell, _ in table(README, "`reports/<run>/`")]
     assert sorted(names) == sorted([JOURNAL, MANIFEST, *DEFAULT_NAMES.values()])
     tables = table((ROOT / "reports/README.md").read_text("utf-8"), "File")
-    assert [cell for cell, _ in tables] == [f"`{tidy.name}.csv`" for tidy in tidy_tables()]
+    assert [cell for cell, _ in tables] == [
+        f"`{tidy.name}.csv`" for tidy in (*tidy_tables(), *tidy_diagnostics())
+    ]
 
 
 def test_the_changelog_begins_with_the_version_of_the_package():

@@ -43,7 +43,7 @@ THIRD_PARTY = {
     "filelock": {"cassettes", "transport"},
     "xdist": {"the top"},
     "pandas": {"audit", "stats"},
-    "numpy": {"stats", "audit"},
+    "numpy": {"stats", "audit", "the top"},
     "scipy": {"stats"},
     "pyarrow": {"audit"},
     "statsmodels": {"stats"},
