@@ -121,12 +121,13 @@ def configure(config: pytest.Config) -> None:
         collector, identity, progress=progress, wind_down=partial(wind_down, session=session)
     )
     running = RunningHooks(config, session, collector=collector, collecting=collecting)
-    config.pluginmanager.register(running, "wise-running")
     if config.option.xmlpath:
         from wise_pytest.junit import JUnitHooks
 
-        # Before the collecting hooks: of two that come first, the later registered one does.
+        # Before the others: of two hooks that come first the later registered one does, and of two that
+        # come last too: the rows that the file tells of are let go of after it.
         config.pluginmanager.register(JUnitHooks(config, collecting), "wise-junit")
+    config.pluginmanager.register(running, "wise-running")
     config.pluginmanager.register(collecting, "wise-collecting")
 
 
