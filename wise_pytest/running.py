@@ -149,6 +149,7 @@ class RunningHooks:
         self._in_worker = is_worker(config)
         self._plan_sent = False
         self._looks_ahead = False
+        self._seen_report: pytest.TestReport | None = None
         self._problem: str | None = None
         """Why nothing can be run, found while collecting."""
         self._held = ExitStack()
@@ -293,11 +294,14 @@ class RunningHooks:
 
     @pytest.hookimpl(trylast=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Let go of what a report has carried here: pytest keeps every report to the session's end."""
-        if not self._in_worker:
-            for name in (ROW, CELL):
-                if hasattr(report, name):
-                    delattr(report, name)
+        """Let go of what reports have carried here: pytest keeps every one to the session's end."""
+        if self._in_worker:
+            return
+        # Of the one before this: whoever else reads a report may do so after us.
+        for name in (ROW, CELL):
+            if hasattr(self._seen_report, name):
+                delattr(self._seen_report, name)
+        self._seen_report = report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:

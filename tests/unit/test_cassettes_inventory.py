@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,7 @@ def test_a_complete_pack_has_nothing_missing_and_nothing_left_over(tmp_path):
             orphaned=(),
             sessions=(session(),),
             cut_parts=(),
+            sha256=json.loads(path.read_bytes().partition(b"\n")[0])["sha256"],
         ),
     )
 

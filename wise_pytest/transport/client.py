@@ -193,7 +193,12 @@ class Client:
         waiting: Future[Response] = Future()
         self._opened_wire().call_soon(self._demand, call, waiting)
         on_live()
-        return waiting.result()
+        try:
+            return waiting.result()
+        except KeyboardInterrupt:
+            # At once: until the session has come to its end, much more could be asked.
+            self._opened_wire().call_soon(self._stop, _closed())
+            raise
 
     def _opened_wire(self) -> Wire:
         from wise_pytest.transport.wire import Wire  # here, because a replay never needs it
