@@ -61,5 +61,7 @@ def compare_with(baseline: Baseline, settings: Settings, plan: Plan, table: RowT
             seed=settings.seed,
             models={} if asked is None else {n: o for n, o in asked.models.items() if n in present},
             shared=asked is not None and asked.shared,
+            panels=settings.catalog,
+            verifier_of=settings.catalog.verifier,
         ),
     )

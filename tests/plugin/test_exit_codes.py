@@ -94,8 +94,9 @@ def test_stopping_at_the_first_failure(project: Project, recorded: Recorded, gat
     write(project, "a technical error", "")
     run = project.run(*recorded.model, *Recorded.GRID, *GATES[gate], *MODES[workers], "-x")
     assert run.status == 1 or (workers != "plain" and run.status == 2), run.text
-    assert run.gate in ("not_evaluated", "fail")
-    assert "partial: " in run.flat
+    # The other worker may have run all the rest before it was told to stop: then nothing is missing.
+    assert ("partial: " in run.flat) == (len(run.rows) < 12)
+    assert run.gate in ("not_evaluated", "fail") or len(run.rows) == 12
 
 
 @pytest.mark.parametrize(

@@ -188,18 +188,23 @@ class TestPage:
             "ci_low": -0.5,
             "ci_high": -0.125,
             "p_holm": 0.01,
+            "verdict": "worse",
         }
-        page = render_page(
-            {
-                **DOCUMENT,
-                "baseline": {
-                    "source": "old",
-                    "panels": {"p": {"by_model": {"m": {"forms": {"A": changed}}}}},
-                },
-            }
-        )
+        pair = {"panel": "p", "model": "m", "baseline_model": "old", "n_paired": 8, "forms": {"A": changed}}
+        refused = {**pair, "model": "n", "forms": {}, "refused": ["other items: 3 only in the baseline"]}
+        page = render_page({**DOCUMENT, "comparison": {"pairs": [pair, refused]}})
         section = page[page.index('id="baseline"') : page.index('id="panel-p"')]
-        for said in ("Source: old.", "50.0", "25.0", "−25.0", "[−50.0, −12.5]", "0.010"):
+        for said in (
+            "p, m against old",
+            "1 of 1 forms worse",
+            "50.0",
+            "25.0",
+            "−25.0",
+            "[−50.0, −12.5]",
+            "0.010",
+            "Not compared:",
+            "other items: 3 only in the baseline",
+        ):
             assert said in section
 
     def test_the_manifest_says_how_it_was_made(self):

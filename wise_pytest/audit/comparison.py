@@ -22,9 +22,10 @@ from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.records import SCORED_STATUSES
 from wise_pytest.stats.paired import Change, PairedCounts, PairedResult, SummaryChange, compare_paired
 from wise_pytest.stats.rates import Rate
+from wise_pytest.verifiers.registry import get_verifier
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from wise_pytest.audit.conditions import Pair
     from wise_pytest.audit.table import RowTable
     from wise_pytest.panels.model import Panel
+    from wise_pytest.verifiers.registry import Verifier
 
     Ints: TypeAlias = NDArray[np.int64]
 
@@ -121,6 +123,8 @@ class Asked:
     """Score the rows of both sides again, with the newest version of their verifiers."""
     panels: Mapping[str, Panel] | None = None
     """All panels, for the order of their forms; the bundled ones where not given."""
+    verifier_of: Callable[[str], Verifier] = get_verifier
+    """The verifier of a name; ``PanelError`` where there is none."""
 
 
 def compare(before: Baseline, after: Side, asked: Asked) -> Comparison:
@@ -182,7 +186,7 @@ def _pair(
     old, new = _cells(before.table, (pair[0], old_model)), _cells(after.table, pair)
     flips = None
     if asked.rescore or (asked.shared and _verifiers(old) != _verifiers(new)):
-        old, new, flips = _scored_again(old, new)
+        old, new, flips = _scored_again(old, new, asked)
     blank = dataclasses.replace(blank, verifier_flips=flips)
     joint = _Joint.of(old, new)
     alike, prompts = joint.asked_alike()
@@ -285,9 +289,9 @@ def _n_scored(table: RowTable) -> int:
     return int(table.coded("status").among(SCORED_STATUSES).sum())
 
 
-def _scored_again(old: RowTable, new: RowTable) -> tuple[RowTable, RowTable, VerifierFlips]:
+def _scored_again(old: RowTable, new: RowTable, asked: Asked) -> tuple[RowTable, RowTable, VerifierFlips]:
     """Both sides with the verdicts of the newest verifiers, and which verdicts that has changed."""
-    again = [rescore(side.rows(), newest=True) for side in (old, new)]
+    again = [rescore(side.rows(), newest=True, verifier_of=asked.verifier_of) for side in (old, new)]
     flips = VerifierFlips(
         n_before=len(again[0].flips),
         n_after=len(again[1].flips),

@@ -8,6 +8,7 @@ pass, ``Row.from_dict`` goes over it line by line: it decides, and words the err
 from __future__ import annotations
 
 import codecs
+import contextlib
 import dataclasses
 import json
 from dataclasses import dataclass
@@ -321,9 +322,13 @@ def _said(error: BaseException) -> str:
 
 
 def _verifier_of(row: Row, verifier_of: Callable[[str], Verifier], *, newest: bool) -> Verifier:
+    name = str(row.verifier)
+    if newest:
+        # One of the user's own may have no versions to choose from; then it is the one that is named.
+        with contextlib.suppress(PanelError):
+            return verifier_of(name.partition("/")[0])
     try:
-        name = str(row.verifier)
-        return verifier_of(name.partition("/")[0] if newest else name)
+        return verifier_of(name)
     except PanelError as error:
         raise RowsError(f"the row of {named(row.key)} cannot be scored again: {error}") from error
 

@@ -58,8 +58,9 @@ def _compare(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.comparison import comparison_lines
     from wise_pytest.report.csvfiles import render_comparison_tables
     from wise_pytest.report.markdown import render_comparison
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, parse_models_map
+    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of, parse_models_map
 
+    catalog = catalog_of(Path.cwd())
     before, after, models = _sides(parsed, parse_models_map(parsed.map, "--map"))
     comparison = compare(
         before,
@@ -70,6 +71,8 @@ def _compare(parsed: argparse.Namespace) -> int:
             models=models,
             shared=parsed.shared,
             rescore=parsed.rescore,
+            panels=catalog,
+            verifier_of=catalog.verifier,
         ),
     )
     document = {

@@ -119,16 +119,24 @@ def compare_again(
     from wise_pytest.audit.comparison import Asked, compare
     from wise_pytest.errors import OptionError
     from wise_pytest.manifest import conditions_of_runs, read_manifests
-    from wise_pytest.settings import parse_models_map
+    from wise_pytest.settings import catalog_of, parse_models_map
 
     models = parse_models_map(parsed.baseline_map, "--baseline-map")
     if parsed.baseline is None:
         if models or parsed.baseline_shared:
             raise OptionError("--baseline-map and --baseline-shared need --baseline FILE")
         return None
+    catalog = catalog_of(Path.cwd())
     before = read_baseline(parsed.baseline, conditions_of_runs(read_manifests([parsed.baseline])))
     return compare(
         before,
         Side(table, conditions, "these rows"),
-        Asked(replicates=replicates, seed=seed, models=models, shared=parsed.baseline_shared),
+        Asked(
+            replicates=replicates,
+            seed=seed,
+            models=models,
+            shared=parsed.baseline_shared,
+            panels=catalog,
+            verifier_of=catalog.verifier,
+        ),
     )

@@ -66,7 +66,7 @@ def comparison_lines(document: Document, *, full: bool = False) -> list[Line]:
     """
     lines = []
     for pair in pairs_of(document):
-        name = f"since the baseline: {_name(pair)}"
+        name = f"since the baseline: {pair_title(pair)}"
         refused = listed(pair, "refused")
         if refused:
             lines.append(Line(f"{name}: not compared", "yellow"))
@@ -97,38 +97,71 @@ def comparison_sections(document: Document, render: Any) -> Iterator[str]:
         Makes markdown of a table.
     """
     pairs = pairs_of(document)
-    comparison = mapping(document, "comparison")
-    if not comparison:
+    if not mapping(document, "comparison"):
         return
     yield "## Since the baseline"
-    bootstrap = mapping(comparison, "bootstrap")
-    yield (
-        "Cells that were scored in both runs, paired by panel, model, item, form and repetition. Intervals "
-        f"and p values: {words(bootstrap.get('replicates'))} bootstrap replicates by item, seed "
-        f"{words(bootstrap.get('seed'))}; no p value is below that of a sign-flip test. "
-        "Holm's correction is over the forms of one model in one panel."
-    )
-    for note in listed(comparison, "notes"):
-        yield escape_markdown(words(note))
+    for sentence in how_compared(document):
+        yield escape_markdown(sentence)
     for pair in pairs:
-        yield f"### {escape_markdown(_name(pair))}"
-        refused = [words(reason) for reason in listed(pair, "refused")]
-        if refused:
-            yield "Not compared:"
-            yield _bullets(refused)
-            continue
-        yield f"{escape_markdown(_sentence(pair))}."
-        remarks = [*(words(note) for note in listed(pair, "notes")), *_verifier_flips(pair)]
+        yield f"### {escape_markdown(pair_title(pair))}"
+        yield escape_markdown(pair_sentence(pair))
+        remarks = pair_remarks(pair)
         if remarks:
             yield _bullets(remarks)
-        yield render(made_table("Forms", (FORM, *_CHANGES), _forms(pair)))
-        yield render(made_table("Over all forms", _SUMMARY, _summaries(pair)))
-        yield from _flips_section(pair, render)
+        for table in pair_tables(pair):
+            if table.rows:
+                yield f"#### {escape_markdown(table.title)}"
+                yield render(table)
     for title, key in (("Not in the baseline", "only_after"), ("In the baseline only", "only_before")):
         absent = _absent(document, key)
         if absent:
             yield f"{title}:"
             yield _bullets(absent)
+
+
+def how_compared(document: Document) -> list[str]:
+    """How changes were estimated and tested, and what is to be known of all of them."""
+    comparison = mapping(document, "comparison")
+    bootstrap = mapping(comparison, "bootstrap")
+    return [
+        (
+            "Cells that were scored in both runs, paired by panel, model, item, form and repetition. "
+            f"Intervals and p values: {words(bootstrap.get('replicates'))} bootstrap replicates by item, "
+            f"seed {words(bootstrap.get('seed'))}; no p value is below that of a sign-flip test. "
+            "Holm's correction is over the forms of one model in one panel."
+        ),
+        *(words(note) for note in listed(comparison, "notes")),
+    ]
+
+
+def pair_title(pair: Mapping[str, Any]) -> str:
+    """The panel and the model, with the name of the earlier one where it is another."""
+    new, old = words(pair.get("model")), words(pair.get("baseline_model"))
+    return f"{words(pair.get('panel'))}, {new}{'' if new == old else f' against {old}'}"
+
+
+def pair_sentence(pair: Mapping[str, Any]) -> str:
+    """What has changed, or that nothing was compared."""
+    return "Not compared:" if listed(pair, "refused") else f"{_sentence(pair)}."
+
+
+def pair_remarks(pair: Mapping[str, Any]) -> list[str]:
+    """Why nothing was compared; or what was left out, and what a changed verifier has done."""
+    refused = [words(reason) for reason in listed(pair, "refused")]
+    return refused or [*(words(note) for note in listed(pair, "notes")), *_verifier_flips(pair)]
+
+
+def pair_tables(pair: Mapping[str, Any]) -> tuple[Table, ...]:
+    """Forms, figures over all forms, and the first flips; empty where nothing was compared."""
+    flips = sorted(_flips(pair), key=lambda flip: -len(listed(flip, "lost_in")))
+    shown = flips[:MAX_FLIPS]
+    return (
+        made_table("Forms, before and now", (FORM, *_CHANGES), _forms(pair)),
+        made_table("Over all forms, before and now", _SUMMARY, _summaries(pair)),
+        made_table(
+            f"Verdicts that have changed: {len(shown)} of {len(flips)} items under a form", _FLIPS, shown
+        ),
+    )
 
 
 def tidy_comparison() -> tuple[Tidy, ...]:
@@ -138,11 +171,6 @@ def tidy_comparison() -> tuple[Tidy, ...]:
         Tidy("summary_changes", (PANEL, MODEL, BASELINE_MODEL, *_SUMMARY), _every(_summaries)),
         Tidy("flips", (PANEL, MODEL, BASELINE_MODEL, *_FLIPS), _every(_flips)),
     )
-
-
-def _name(pair: Mapping[str, Any]) -> str:
-    new, old = words(pair.get("model")), words(pair.get("baseline_model"))
-    return f"{words(pair.get('panel'))}, {new}{'' if new == old else f' against {old}'}"
 
 
 def _sentence(pair: Mapping[str, Any]) -> str:
@@ -215,24 +243,16 @@ def _summaries(pair: Mapping[str, Any]) -> Iterator[Record]:
 
 def _flips(pair: Mapping[str, Any]) -> Iterator[Record]:
     for flip in map(mapping, listed(pair, "flips")):
-        yield {**flip, "lost": _repetitions(flip, "lost"), "gained": _repetitions(flip, "gained")}
+        yield {
+            **flip,
+            "lost_in": listed(flip, "lost"),
+            "lost": _repetitions(flip, "lost"),
+            "gained": _repetitions(flip, "gained"),
+        }
 
 
 def _repetitions(flip: Mapping[str, Any], way: str) -> str:
     return ", ".join(map(words, listed(flip, way)))
-
-
-def _flips_section(pair: Mapping[str, Any], render: Any) -> Iterator[str]:
-    """Those items first that have lost most."""
-    flips = sorted(
-        _flips(pair),
-        key=lambda flip: (flip["lost"].count(",") + bool(flip["lost"])) * -1,
-    )
-    if not flips:
-        return
-    yield f"Verdicts that have changed, {min(len(flips), MAX_FLIPS)} of {len(flips)} items under a form:"
-    table: Table = made_table("Flips", _FLIPS, flips[:MAX_FLIPS])
-    yield render(table)
 
 
 def _verifier_flips(pair: Mapping[str, Any]) -> list[str]:

@@ -88,6 +88,8 @@ class Page:
     partial: str | None
     failed: Sequence[str]
     unevaluated: Sequence[str]
+    inconclusive: Sequence[str]
+    deferred: str | None
     checks: TableView
     facts: Sequence[Fact]
     notes: Sequence[Note]
@@ -144,6 +146,8 @@ def render_page(
         partial=facts.partial_reason(document),
         failed=facts.failed_checks(document),
         unevaluated=facts.unevaluated_checks(document),
+        inconclusive=facts.inconclusive_checks(document),
+        deferred=facts.deferred_limits(document),
         checks=_checks(document),
         facts=run_facts(document, manifest),
         notes=run_notes(document),
