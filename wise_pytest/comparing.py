@@ -1,7 +1,8 @@
 """A session's baseline: read before anything runs, and compared when all rows are there.
 
 ``running`` calls ``open_baseline``, so that a file that cannot be used costs
-nothing; ``finish`` calls ``compare_with``.
+nothing; ``finish`` calls ``compare_with``. Commands read what they compare with
+by ``baseline_at``, too.
 """
 
 from __future__ import annotations
@@ -11,11 +12,27 @@ from typing import TYPE_CHECKING
 from wise_pytest.errors import OptionError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from wise_pytest.audit.baseline import Baseline
     from wise_pytest.audit.comparison import Comparison
     from wise_pytest.audit.table import RowTable
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan
+
+
+def baseline_at(path: Path | str) -> Baseline:
+    """What is there to compare with, under the conditions that the manifest of a run's folder tells.
+
+    Raises
+    ------
+    RowsError
+        If it or its manifest cannot be read.
+    """
+    from wise_pytest.audit.baseline import read_baseline
+    from wise_pytest.manifest import conditions_of_runs, read_manifests
+
+    return read_baseline(path, conditions_of_runs(read_manifests([path])))
 
 
 def open_baseline(settings: Settings) -> Baseline | None:
@@ -31,10 +48,7 @@ def open_baseline(settings: Settings) -> Baseline | None:
     asked = settings.baseline
     if asked is None:
         return None
-    from wise_pytest.audit.baseline import read_baseline
-    from wise_pytest.manifest import conditions_of_runs, read_manifests
-
-    baseline = read_baseline(asked.path, conditions_of_runs(read_manifests([asked.path])))
+    baseline = baseline_at(asked.path)
     known = sorted({model for _, model in baseline.pairs()})
     for new, old in asked.models.items():
         if old not in known:

@@ -21,6 +21,7 @@ from wise_pytest import __version__
 from wise_pytest.audit.conditions import Condition
 from wise_pytest.errors import RowsError
 from wise_pytest.files import write_whole
+from wise_pytest.records import JOURNAL
 from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED, Shard
 
 if TYPE_CHECKING:
@@ -160,6 +161,17 @@ class RunRecord:
     """How the cells of each planned panel and model were asked for."""
 
 
+def run_folder(path: Path | str) -> Path | None:
+    """The run's folder that rows are of, given as such or by its journal; ``None`` for other files.
+
+    The journal may have been written again as Parquet, under its name.
+    """
+    place = Path(path)
+    if place.is_dir():
+        return place
+    return place.parent if place.stem == Path(JOURNAL).stem else None
+
+
 def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
     """The manifests of runs, each once.
 
@@ -167,13 +179,14 @@ def read_manifests(paths: Iterable[Path | str]) -> tuple[RunRecord, ...]:
     ----------
     paths
         Run folders or their ``generations.jsonl``; one without a manifest adds nothing.
+        Rows in any other file are of no run: a manifest beside them may be of something else.
 
     Raises
     ------
     RowsError
         If a manifest is there and cannot be read.
     """
-    places = (Path(given) if Path(given).is_dir() else Path(given).parent for given in paths)
+    places = [place for place in map(run_folder, paths) if place is not None]
     # A link to a run, as reports/latest is, is that run.
     manifests = {(place / MANIFEST).resolve(): place / MANIFEST for place in places}
     return tuple(record for record in map(_record, manifests.values()) if record is not None)

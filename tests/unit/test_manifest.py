@@ -245,3 +245,12 @@ def test_a_run_that_goes_on_has_no_end_yet(tmp_path: Path):
 )
 def test_when_a_run_is_incomplete(n_rows: int, n_planned: int, said: str | None):
     assert partial_reason(n_rows, n_planned) == said
+
+
+def test_a_manifest_is_read_for_a_run_s_folder_and_its_journal_only(tmp_path: Path):
+    (tmp_path / MANIFEST).write_text('{"name": "a web app", "icons": []}', encoding="ascii")
+    for rows in ("rows.jsonl", "baseline.jsonl", "audit.json"):
+        assert read_manifests([tmp_path / rows]) == ()
+    for run in (tmp_path, tmp_path / "generations.jsonl", tmp_path / "generations.parquet"):
+        with pytest.raises(RowsError, match=r"schema None is not 'wise\.manifest/1'"):
+            read_manifests([run])

@@ -11,6 +11,7 @@ from wise_pytest.commands.console import BOOTSTRAP_OPTIONS, add_shared, help_of,
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Iterator
 
     from wise_pytest.audit.baseline import Baseline, Side
     from wise_pytest.audit.comparison import Comparison
@@ -41,7 +42,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help="verify every text again with the newest verifiers first, and tell what that changes apart",
     )
     compare.add_argument(
-        "--fail-if-worse", action="store_true", help="exit with 1 if any form is worse beyond chance"
+        "--fail-if-worse",
+        action="store_true",
+        help="exit with 1 if any form is worse beyond chance, with 2 if any could not be tested",
     )
     compare.add_argument(
         "--out", type=Path, metavar="DIR", help="write comparison.json, comparison.md and tables/ there"
@@ -97,9 +100,27 @@ def _exit_status(comparison: Comparison, *, fail_if_worse: bool) -> int:
     compared = [pair.result for pair in comparison.pairs if pair.result is not None]
     if not compared or any(pair.refused for pair in comparison.pairs):
         return EXIT_REFUSED
-    if fail_if_worse and any(change.worse for result in compared for change in result.forms.values()):
+    if not fail_if_worse:
+        return 0
+    untested = list(_untested(comparison))
+    print_lines((f"wise: error: --fail-if-worse: {said}" for said in untested), sys.stderr)
+    if any(change.worse for result in compared for change in result.forms.values()):
         return EXIT_WORSE
-    return 0
+    return EXIT_REFUSED if untested else 0
+
+
+def _untested(comparison: Comparison) -> Iterator[str]:
+    """Forms that have counts on both sides and no test: of them nobody knows whether they are worse."""
+    for pair in comparison.pairs:
+        forms = {} if pair.result is None else pair.result.forms
+        open_forms = {
+            form: change
+            for form, change in forms.items()
+            if change.diff is not None and change.p_holm is None
+        }
+        if open_forms:
+            why = pair.why_no_intervals or next(iter(open_forms.values())).reason or "not available"
+            yield f"{pair.panel}, {pair.model}: {', '.join(open_forms)} could not be tested: {why}"
 
 
 def _sides(parsed: argparse.Namespace, models: dict[str, str]) -> tuple[Baseline, Side, dict[str, str]]:
@@ -125,11 +146,9 @@ def _sides(parsed: argparse.Namespace, models: dict[str, str]) -> tuple[Baseline
 
 
 def _side(text: str) -> tuple[Baseline, str | None]:
-    from wise_pytest.audit.baseline import read_baseline
-    from wise_pytest.manifest import conditions_of_runs, read_manifests
+    from wise_pytest.comparing import baseline_at
 
     place, separator, model = text.partition(SEPARATOR)
     if Path(text).exists():
         place, separator, model = text, "", ""
-    side = read_baseline(place, conditions_of_runs(read_manifests([place])))
-    return side, model if separator else None
+    return baseline_at(place), model if separator else None

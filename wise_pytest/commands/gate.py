@@ -115,10 +115,10 @@ def compare_again(
     RowsError
         If the baseline cannot be read.
     """
-    from wise_pytest.audit.baseline import Side, read_baseline
+    from wise_pytest.audit.baseline import Side
     from wise_pytest.audit.comparison import Asked, compare
+    from wise_pytest.comparing import baseline_at
     from wise_pytest.errors import OptionError
-    from wise_pytest.manifest import conditions_of_runs, read_manifests
     from wise_pytest.settings import catalog_of, parse_models_map
 
     models = parse_models_map(parsed.baseline_map, "--baseline-map")
@@ -127,9 +127,8 @@ def compare_again(
             raise OptionError("--baseline-map and --baseline-shared need --baseline FILE")
         return None
     catalog = catalog_of(Path.cwd())
-    before = read_baseline(parsed.baseline, conditions_of_runs(read_manifests([parsed.baseline])))
     return compare(
-        before,
+        baseline_at(parsed.baseline),
         Side(table, conditions, "these rows"),
         Asked(
             replicates=replicates,
