@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all; for whoever keeps what a run produced.
+"""Writing a file whole or not at all, and reading a document back; for whoever keeps what a run produced.
 
 The reports, the session and the recordings write through here, so that a full
 disk, a killed process or one odd character in a model's answer never costs the
@@ -8,14 +8,18 @@ file that was there before.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
+import reprlib
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from wise_pytest.errors import ReportError
+from wise_pytest.errors import ReportError, RowsError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from wise_pytest.errors import WiseError
 
 
@@ -70,6 +74,33 @@ def write_whole(
     except (OSError, ValueError) as problem:  # ValueError: a NUL or a lone surrogate in the path
         raise error(f"{path}: cannot be written: {reason_of(problem)}") from problem
     return path
+
+
+def read_document(path: Path, schema: str, *, hint: str) -> Mapping[str, Any] | None:
+    """The JSON object in a file; ``None`` where there is no such file.
+
+    Parameters
+    ----------
+    schema
+        What its ``schema`` must be.
+    hint
+        What to do with a file that is something else.
+
+    Raises
+    ------
+    RowsError
+        If the file cannot be read, holds no JSON, or is of another schema.
+    """
+    try:
+        document = json.loads(path.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, RecursionError) as error:
+        raise RowsError(f"{path}: cannot be read: {error}; {hint}") from error
+    found = document.get("schema") if isinstance(document, dict) else None
+    if found != schema:
+        raise RowsError(f"{path}: schema {reprlib.repr(found)} is not {schema!r}; {hint}")
+    return document  # type: ignore[no-any-return]
 
 
 def reason_of(problem: BaseException) -> str:

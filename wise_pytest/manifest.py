@@ -11,16 +11,19 @@ from __future__ import annotations
 import dataclasses
 import json
 import platform
+import re
 import reprlib
 from datetime import UTC, datetime
+from fractions import Fraction
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wise_pytest import __version__
-from wise_pytest.audit.conditions import Condition
-from wise_pytest.errors import RowsError
-from wise_pytest.files import write_whole
+from wise_pytest.audit.conditions import Condition, Pair
+from wise_pytest.audit.rules import THRESHOLDS, GateRules, Rule, Thresholds, parse_mode
+from wise_pytest.errors import OptionError, RowsError
+from wise_pytest.files import read_document, write_whole
 from wise_pytest.records import JOURNAL
 from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED, Shard
 
@@ -33,10 +36,10 @@ if TYPE_CHECKING:
 
 MANIFEST = "manifest.json"
 MANIFEST_SCHEMA = "wise.manifest/1"
+_LIMIT = re.compile(r"-?[0-9]{1,40}(/0*[1-9][0-9]{0,39}|\.[0-9]{1,40})?")
+_HINT = "delete it to audit the rows alone"
 _DISTRIBUTIONS = ("pytest", "pytest-recording", "vcrpy", "httpx", "pandas", "numpy", "scipy")
 
-Pair: TypeAlias = tuple[str, str]
-"""(panel, model)"""
 PairKey: TypeAlias = tuple[str, str, int]
 """(item, form, repetition): a cell within its pair."""
 
@@ -159,6 +162,8 @@ class RunRecord:
     """Which part of its plan the run had to do; ``None`` for all of it."""
     conditions: Mapping[Pair, Condition] = dataclasses.field(default_factory=dict)
     """How the cells of each planned panel and model were asked for."""
+    rules: GateRules = dataclasses.field(default_factory=GateRules)
+    """What its gate was asked; the default ones where the manifest does not say."""
 
 
 def run_folder(path: Path | str) -> Path | None:
@@ -266,6 +271,25 @@ def named_models(records: Iterable[RunRecord]) -> tuple[str, ...]:
     return tuple(sorted({model for record in records for model in record.named}))
 
 
+def rules_of_runs(records: Iterable[RunRecord]) -> GateRules:
+    """What the gate of all runs was asked; the default rules without a run.
+
+    Raises
+    ------
+    RowsError
+        If runs were asked for different things, and neither can be taken for all of them.
+    """
+    first: RunRecord | None = None
+    for record in records:
+        first = first or record
+        if record.rules != first.rules:
+            raise RowsError(
+                f"{first.source} and {record.source} were judged by different rules of the gate; "
+                "judge their rows together with wise audit"
+            )
+    return GateRules() if first is None else first.rules
+
+
 def agreed(records: Iterable[RunRecord], name: Literal["seed", "replicates", "openings"]) -> Any:
     """How the audits of all runs were made; ``None`` where no manifest says.
 
@@ -323,24 +347,14 @@ def partial_reason(n_rows: int, n_planned: int) -> str | None:
 
 
 def _record(manifest: Path) -> RunRecord | None:
-    try:
-        record = json.loads(manifest.read_text(encoding="utf-8"))
-    except FileNotFoundError:
+    record = read_document(manifest, MANIFEST_SCHEMA, hint=_HINT)
+    if record is None:
         return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RowsError(f"{manifest}: cannot be read: {error}; delete it to audit the rows alone") from error
-    schema = record.get("schema") if isinstance(record, dict) else None
-    if schema != MANIFEST_SCHEMA:
-        raise RowsError(
-            f"{manifest}: schema {reprlib.repr(schema)} is not {MANIFEST_SCHEMA!r}; "
-            "delete it to audit the rows alone"
-        )
     try:
         return _checked(record, source=str(manifest))
     except (KeyError, TypeError, ValueError) as error:
         raise RowsError(
-            f"{manifest}: is no manifest that this version reads ({type(error).__name__}: {error}); "
-            "delete it to audit the rows alone"
+            f"{manifest}: is no manifest that this version reads ({type(error).__name__}: {error}); {_HINT}"
         ) from error
 
 
@@ -358,9 +372,7 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
             for repetition in range(1, entry["repetitions"] + 1)
         )
     models = [_model_entry(entry) for entry in record["models"]]
-    bootstrap = record.get("bootstrap", {})
-    if not isinstance(bootstrap, dict):
-        raise TypeError(f"'bootstrap' must be an object, not {reprlib.repr(bootstrap)}")
+    bootstrap = _object(record, "bootstrap")
     for name, most in (("seed", MAX_SEED), ("replicates", MAX_REPLICATES)):
         value = bootstrap.get(name, 0)
         if type(value) is not int or not 0 <= value <= most:
@@ -380,7 +392,56 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
             (entry["panel"], entry["model"]): Condition(entry.get("digest"), entry.get("decoding"))
             for entry in record["plan"]
         },
+        rules=_rules(record),
     )
+
+
+def _rules(record: Mapping[str, Any]) -> GateRules:
+    gate = _object(record, "gate")
+    rules = gate.get("rules", [])
+    if not isinstance(rules, list):
+        raise TypeError(f"'rules' must be a list, not {reprlib.repr(rules)}")
+    mode = gate.get("mode", "point")
+    try:
+        return GateRules(
+            everywhere=Thresholds(**_kept_limits(_object(record, "thresholds"))),
+            scoped=tuple(map(_rule, rules)),
+            mode=parse_mode(mode if isinstance(mode, str) else reprlib.repr(mode), "'mode'"),
+        )
+    except OptionError as error:
+        raise ValueError(str(error)) from error
+
+
+def _rule(entry: Any) -> Rule:
+    if not isinstance(entry, dict):
+        raise TypeError(f"a rule of the gate must be an object, not {reprlib.repr(entry)}")
+    panel, model = (None if entry.get(name) is None else _text(entry, name) for name in ("panel", "model"))
+    if panel is None and model is None:
+        raise ValueError("a rule of the gate must name a panel or a model")
+    return Rule(panel, model, _kept_limits(entry))
+
+
+def _kept_limits(entry: Mapping[str, Any]) -> dict[str, Fraction | None]:
+    """Limits as they were written, such as ``25/2``; ``None`` for one that was lifted."""
+    limits: dict[str, Fraction | None] = {}
+    for name in THRESHOLDS:
+        if name in entry:
+            kept = entry[name]
+            # No exponents: 1e999999999 is a number too, and takes for ever to become an exact one.
+            if kept is not None and (not isinstance(kept, str) or _LIMIT.fullmatch(kept) is None):
+                raise ValueError(
+                    f"{name!r} must be a number as a text, such as '25/2', not {reprlib.repr(kept)}"
+                )
+            limits[name] = None if kept is None else Fraction(kept)
+    return limits
+
+
+def _object(record: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """An object that manifests of earlier versions may lack."""
+    value = record.get(name, {})
+    if not isinstance(value, dict):
+        raise TypeError(f"{name!r} must be an object, not {reprlib.repr(value)}")
+    return value
 
 
 def _shard(entry: Mapping[str, Any] | None) -> Shard | None:

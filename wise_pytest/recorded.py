@@ -6,10 +6,10 @@ an audit: what cannot be found or read is left out.
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.errors import CassetteError
+from wise_pytest.errors import CassetteError, RowsError
+from wise_pytest.files import read_document
 from wise_pytest.manifest import MANIFEST, MANIFEST_SCHEMA
 from wise_pytest.report.writer import Generations
 
@@ -42,10 +42,9 @@ def generations_of(rows: Iterable[Row], *, folder: Path | None, cassettes: Path 
 def manifest_in(folder: Path) -> Mapping[str, Any] | None:
     """The manifest in a run's folder; ``None`` where there is none that can be read."""
     try:
-        record = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
+        return read_document(folder / MANIFEST, MANIFEST_SCHEMA, hint="")
+    except RowsError:
         return None
-    return record if isinstance(record, dict) and record.get("schema") == MANIFEST_SCHEMA else None
 
 
 def recorded_replies(rows: Iterable[Row], cassettes: Path) -> dict[CellKey, str]:

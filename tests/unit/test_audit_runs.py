@@ -10,6 +10,7 @@ import pytest
 from wise_pytest.audit.texts import default_openings
 from wise_pytest.cli import main
 from wise_pytest.manifest import agreed, plans_of, read_manifests
+from wise_pytest.report.html.payload import unpack_rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -221,3 +222,112 @@ def test_odd_openings_of_a_manifest_do_no_harm(tmp_path, openings):
     document = audited(tmp_path, run_folder(tmp_path / "a", openings=openings))
     surface = document["panels"]["exact_count"]["forms"]["POS"]["surface"]
     assert surface["opening_share"] == (0.75 if "Here is" in openings else 0)
+
+
+def reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], *arguments: str
+) -> tuple[dict[str, Any], str]:
+    """``wise report`` where no audit is: the document that it makes, and what it says."""
+    assert main(["report", *arguments, "--out", str(tmp_path / "again")]) == 0
+    document: dict[str, Any] = json.loads((tmp_path / "again" / "audit.json").read_text("ascii"))
+    return document, capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"thresholds": {"max_form_drop": "5"}},
+        {"thresholds": {"max_gap_increase": "25/2"}},
+        {"gate": {"mode": "point", "rules": [{"panel": None, "model": "m", "max_form_drop": "5"}]}},
+    ],
+)
+def test_a_limit_of_a_comparison_that_is_not_there_any_more_is_no_pass(tmp_path, capsys, asked):
+    assert "gate: PASS" in reported(tmp_path, capsys, run_folder(tmp_path / "plain"))[1]
+    document, said = reported(tmp_path, capsys, run_folder(tmp_path / "compared", **asked))
+    assert "gate: NOT EVALUATED: 1 of" in said
+    (check,) = (check for check in document["gate"]["checks"] if check["status"] == "not_evaluated")
+    assert check["reason"].startswith("the baseline is not there any more")
+
+
+def test_reports_of_a_shard_alone_say_which_are_missing(tmp_path, capsys):
+    run = run_folder(tmp_path / "one", shard={"index": 1, "of": 2})
+    journal = tmp_path / "one" / "generations.jsonl"
+    journal.write_text("".join(journal.read_text("ascii").splitlines(keepends=True)[:4]), encoding="ascii")
+    document, _ = reported(tmp_path, capsys, run)
+    assert document["run"]["partial"] == "partial: 4 of 8 cells: shard 2 of 2 missing"
+
+
+def test_runs_that_were_judged_by_different_rules_are_not_judged_by_none(tmp_path, capsys):
+    runs = [
+        run_folder(tmp_path / "a", thresholds={"max_gap": "0"}),
+        run_folder(tmp_path / "b", "n", thresholds={"max_gap": "100"}),
+    ]
+    assert main(["report", *runs, "--out", str(tmp_path / "again")]) == 2
+    assert "were judged by different rules" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        ({"gate": {"rules": ["x"]}}, "a rule of the gate must be an object, not 'x'"),
+        ({"gate": {"rules": None}}, "'rules' must be a list, not None"),
+        ({"gate": None}, "'gate' must be an object, not None"),
+        ({"gate": {"rules": [{"panel": 3, "model": "m"}]}}, "'panel' must be a text, not 3"),
+        ({"gate": {"rules": [{"max_gap": "3"}]}}, "must name a panel or a model"),
+        ({"gate": {"mode": "sure"}}, "'mode': must be point or confident, not 'sure'"),
+        ({"thresholds": []}, "'thresholds' must be an object, not []"),
+        ({"thresholds": {"max_gap": "1e999999999"}}, "'max_gap' must be a number as a text"),
+        ({"thresholds": {"max_gap": "1/0"}}, "'max_gap' must be a number as a text"),
+        ({"thresholds": {"max_gap": 3}}, "'max_gap' must be a number as a text"),
+    ],
+)
+def test_rules_that_are_none_are_one_line_in_every_command(tmp_path, capsys, more, said):
+    run = run_folder(tmp_path / "a", **more)
+    for command in (["audit", run], ["report", run], ["compare", run, run], ["baseline", "save", run]):
+        assert main(command) == 2
+        error = capsys.readouterr().err
+        assert error.startswith(f"wise: error: {tmp_path / 'a' / 'manifest.json'}: ")
+        assert said in error
+        assert error.count("\n") == 1
+
+
+def page_rows(page: Path) -> list[dict[str, Any]]:
+    text = page.read_text("utf-8")
+    return unpack_rows(text.partition('id="wise-rows">')[2].partition("</script>")[0])
+
+
+def test_the_page_of_wise_audit_lists_the_rows_as_they_were_scored_again(tmp_path):
+    run = run_folder(tmp_path / "a", run="the-run-1")
+    journal = tmp_path / "a" / "generations.jsonl"
+    rows = [json.loads(line) for line in journal.read_text("ascii").splitlines()]
+    scored = {
+        "target": 3,
+        "verifier": "word_count/1",
+        "status": "ok",
+    }  # "Here is one" complies, "Well, two" not
+    journal.write_text("".join(json.dumps({**row, **scored}) + "\n" for row in rows), encoding="ascii")
+    for options, right in (
+        ([], [row["compliant"] for row in rows]),
+        (["--rescore"], [False] * 2 + [True] * 6),
+    ):
+        out = tmp_path / f"out{len(options)}"
+        main(["audit", run, "--out", str(out), *options])
+        found = page_rows(out / "audit.html")
+        assert [
+            row["compliant"] for row in sorted(found, key=lambda row: (row["item"], row["form"] == "NEG"))
+        ] == right
+
+
+def test_rows_that_are_too_many_are_told_not_listed(tmp_path, monkeypatch):
+    monkeypatch.setattr("wise_pytest.commands.audit.MAX_LISTED", 7)
+    main(["audit", run_folder(tmp_path / "a"), "--out", str(tmp_path / "out")])
+    text = (tmp_path / "out" / "audit.html").read_text("utf-8")
+    assert "The 8 generations are too many to list on this page" in text
+    assert 'id="wise-rows"' not in text
+
+
+def test_the_help_names_every_kind_of_report(capsys):
+    with pytest.raises(SystemExit):
+        main(["audit", "--help"])
+    said = " ".join(capsys.readouterr().out.split())
+    assert "markdown, json, html, csv, svg, png or comment" in said

@@ -272,7 +272,7 @@ class TestSaved:
             (b"{}\n", "'panel' must be"),
             (b'{\n "schema": "x"\n}\n', "schema 'x' is not 'wise.audit/1'"),
             (b'{\n "schema": "wise.audit/1"\n}\n', "is no audit that this version reads"),
-            (b'{\n "schema"', "is no audit that this version reads"),
+            (b'{\n "schema"', "cannot be read"),
             (b'{"schema":"wise.baseline/1","n_rows":0}\n', "is not what was saved"),
             (b"\x00\xff", "is not UTF-8"),
         ],

@@ -45,6 +45,7 @@ def evaluate_gate(
     rules: GateRules,
     *,
     comparison: Comparison | None = None,
+    why_no_comparison: str | None = None,
     expected_models: Collection[str] = (),
     partial: str | None = None,
     shard: str | None = None,
@@ -66,6 +67,8 @@ def evaluate_gate(
         What was asked for.
     comparison
         With the baseline; ``None`` without one.
+    why_no_comparison
+        Why there is none, for limits that need one.
     expected_models
         Models that the user named; one without a scored row is never passed over.
     partial
@@ -86,7 +89,7 @@ def evaluate_gate(
         *_absent_models(audit, rules, expected_models),
         *(check for panel in audit.panels.values() for check in _model_checks(panel, rules)),
         *_ranking_checks(audit, rules),
-        *_change_checks(audit, rules, comparison),
+        *_change_checks(audit, rules, comparison, why_none=why_no_comparison or "no baseline was given"),
     ]
     deferred = None
     if shard is not None:
@@ -238,7 +241,9 @@ def _ranking_check(ranking: Ranking, asked: Question) -> Check:
     return asked.answer(value, interval, why_none=why_none)
 
 
-def _change_checks(audit: Audit, rules: GateRules, comparison: Comparison | None) -> Iterator[Check]:
+def _change_checks(
+    audit: Audit, rules: GateRules, comparison: Comparison | None, *, why_none: str
+) -> Iterator[Check]:
     """How far each model may have fallen behind the baseline."""
     pairs = {} if comparison is None else {(pair.panel, pair.model): pair for pair in comparison.pairs}
     if comparison is not None and comparison.shared and not pairs:
@@ -250,7 +255,7 @@ def _change_checks(audit: Audit, rules: GateRules, comparison: Comparison | None
     for model, asked in _asked_of_changes(audit, rules):
         pair = pairs.get((str(asked.panel), model.model))
         if comparison is None:
-            yield asked.leave_open("no baseline was given")
+            yield asked.leave_open(why_none)
         elif pair is not None:
             yield from _changes(pair, model, asked)
         elif not comparison.shared:

@@ -35,23 +35,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _save(parsed: argparse.Namespace) -> int:
+    from wise_pytest.again import read_runs
     from wise_pytest.audit.baseline import Side, save_baseline
-    from wise_pytest.audit.rows import read_table
-    from wise_pytest.audit.table import cells_by_pair
     from wise_pytest.errors import OptionError
-    from wise_pytest.manifest import conditions_of_runs, missing_shards, plans_of, progress, read_manifests
+    from wise_pytest.manifest import conditions_of_runs
 
-    runs = read_manifests(parsed.rows)
-    lacking = missing_shards(runs)
-    table = read_table(parsed.rows)
-    plans = plans_of(runs)
-    partial = progress(plans, cells_by_pair(table) if plans else {}).partial
-    if partial is not None:
-        why = partial if lacking is None else f"{partial}: {lacking}"
-        raise OptionError(f"an incomplete run is no baseline ({why}); finish it first")
-    if not len(table):
+    rows = read_runs(parsed.rows)
+    if rows.partial is not None:
+        raise OptionError(f"an incomplete run is no baseline ({rows.partial}); finish it first")
+    if not len(rows.table):
         raise OptionError(f"{', '.join(parsed.rows)}: there are no rows to keep")
-    side = Side(table, conditions_of_runs(runs), ", ".join(parsed.rows))
+    side = Side(rows.table, conditions_of_runs(rows.runs), ", ".join(parsed.rows))
     n_rows = save_baseline(side, parsed.to)
     print_lines([f"baseline: {n_rows} rows in {parsed.to}"], sys.stdout)
     return 0

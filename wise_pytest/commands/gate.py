@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -57,45 +56,6 @@ def rules_of(parsed: argparse.Namespace, *, panels: Collection[str], models: Col
         )
     values = {name: getattr(parsed, name.replace("-", "_")) for name in (*GATE_OPTIONS, "gate")}
     return gate_rules(values, table, prefix="", baseline=parsed.baseline is not None)
-
-
-def rules_of_run(manifest: Mapping[str, Any] | None) -> GateRules:
-    """The rules that a run was judged by, as its manifest keeps them; the default ones without it.
-
-    Limits of a comparison are left out: the baseline is not there any more.
-
-    Raises
-    ------
-    OptionError
-        If the manifest holds a limit that is none.
-    """
-    from wise_pytest.audit.rules import OF_COMPARISONS, THRESHOLDS, GateRules, Rule, Thresholds, parse_mode
-
-    def limits(kept: Any) -> dict[str, Fraction | None]:
-        known = kept if isinstance(kept, dict) else {}
-        names = [name for name in THRESHOLDS if name in known and name not in OF_COMPARISONS]
-        return {name: _exact(known[name], name) for name in names}
-
-    record = manifest or {}
-    gate = record.get("gate")
-    gate = gate if isinstance(gate, dict) else {}
-    return GateRules(
-        everywhere=Thresholds(**limits(record.get("thresholds"))),
-        scoped=tuple(
-            Rule(rule.get("panel"), rule.get("model"), limits(rule)) for rule in gate.get("rules", ())
-        ),
-        mode=parse_mode(str(gate.get("mode", "point")), "the manifest's mode"),
-    )
-
-
-def _exact(kept: Any, name: str) -> Fraction | None:
-    """A limit as the manifest keeps it, such as ``25/2``."""
-    from wise_pytest.errors import OptionError
-
-    try:
-        return None if kept is None else Fraction(str(kept))
-    except (ValueError, ZeroDivisionError) as error:
-        raise OptionError(f"the manifest's {name} is no number: {kept!r}") from error
 
 
 def compare_again(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
 from wise_pytest.commands.console import help_of, print_lines
-from wise_pytest.errors import OptionError, RowsError
+from wise_pytest.errors import OptionError
+from wise_pytest.files import read_document
 from wise_pytest.options import DEFAULT_CASSETTES
 
 if TYPE_CHECKING:
@@ -54,6 +54,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 def _report(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.document import dump
     from wise_pytest.audit.rows import read_table
+    from wise_pytest.manifest import run_folder
     from wise_pytest.recorded import generations_of
     from wise_pytest.report.facts import gate_verdict
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
@@ -65,9 +66,9 @@ def _report(parsed: argparse.Namespace) -> int:
         raise OptionError("rows of more than one place: say with --out DIR where their report is to be")
     table = read_table(parsed.rows)
     document = (None if folder is None else _document_in(folder, table)) or _audited(parsed.rows, table)
-    beside = generations_of(
-        table.rows(), folder=None if parsed.portable else folder, cassettes=parsed.cassettes
-    )
+    runs = {run_folder(path) for path in parsed.rows}
+    run = runs.pop() if len(runs) == 1 and not parsed.portable else None
+    beside = generations_of(table.rows(), folder=run, cassettes=parsed.cassettes)
     places = [*kinds_of_a_run(kinds), *(kind for kind in kinds if kind.path is not None)]
     written = write_report(
         document, parsed.out or folder or Path.cwd(), places, json_text=dump(document), generations=beside
@@ -92,63 +93,30 @@ def _document_in(folder: Path, table: RowTable) -> Mapping[str, Any] | None:
         If it is there and cannot be read.
     """
     from wise_pytest.audit.document import AUDIT_SCHEMA
+    from wise_pytest.audit.merging import rows_sha256
 
-    path = folder / "audit.json"
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, RecursionError) as error:
-        raise RowsError(f"{path}: cannot be read: {error}; delete it to audit the rows again") from error
-    if not isinstance(document, dict) or document.get("schema") != AUDIT_SCHEMA:
-        raise RowsError(f"{path}: is no audit that this version reads; delete it to audit the rows again")
-    run = document.get("run")
+    document = read_document(folder / "audit.json", AUDIT_SCHEMA, hint="delete it to audit the rows again")
+    run = None if document is None else document.get("run")
     same = (
         isinstance(run, dict)
         and run.get("wise_pytest") == __version__
-        and run.get("rows_sha256") == _digest(table)
+        and run.get("rows_sha256") == rows_sha256(table)
     )
     return document if same else None
 
 
-def _digest(table: RowTable) -> str:
-    from wise_pytest.audit.merging import rows_sha256
-
-    return rows_sha256(table)
-
-
 def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
-    """The audit of the rows, made as their run made it where its manifest says how."""
-    from wise_pytest.audit.audit import build_audit
-    from wise_pytest.audit.document import to_document
-    from wise_pytest.audit.facts import row_facts
-    from wise_pytest.audit.gate import evaluate_gate
-    from wise_pytest.audit.table import cells_by_pair
-    from wise_pytest.audit.uncertainty import DEFAULT_REPLICATES, DEFAULT_SEED
-    from wise_pytest.commands.gate import rules_of_run
-    from wise_pytest.manifest import agreed, named_models, plans_of, progress, read_manifests
-    from wise_pytest.recorded import manifest_in
+    """The audit of the rows, made and judged as their run made it where its manifest says how."""
+    from wise_pytest.again import audit_again, read_runs, statistics_of
+    from wise_pytest.manifest import rules_of_runs
     from wise_pytest.settings import catalog_of
 
-    runs = read_manifests(paths)
-    folder = _only_folder(paths)
-    plans = plans_of(runs)
-    done = progress(plans, cells_by_pair(table) if plans else {})
-    seed, replicates = agreed(runs, "seed"), agreed(runs, "replicates")
-    audit = build_audit(
-        table,
-        exclude=sorted({name for run in runs for name in run.exclude}),
-        planned=done.n_cells,
-        provenance={"wise_pytest": __version__, "partial": done.partial, **row_facts(table)},
+    rows = read_runs(paths, table=table)
+    rules = rules_of_runs(rows.runs)
+    return audit_again(
+        rows,
+        statistics_of(rows.runs),
+        lambda _: rules,
         panels=catalog_of(Path.cwd()),
-        seed=DEFAULT_SEED if seed is None else seed,
-        replicates=DEFAULT_REPLICATES if replicates is None else replicates,
-        openings=agreed(runs, "openings"),
+        why_no_comparison="the baseline is not there any more: compare with it by wise audit --baseline FILE",
     )
-    gate = evaluate_gate(
-        audit,
-        rules_of_run(None if folder is None else manifest_in(folder)),
-        expected_models=named_models(runs),
-        partial=done.partial,
-    )
-    return to_document(audit, gate)

@@ -38,6 +38,8 @@ class Generations:
     """The run's, if it is one run's audit."""
     replies: Mapping[CellKey, str] = field(default_factory=dict)
     """Recorded bodies of replies, by the key of their row."""
+    note: str = ""
+    """Why rows are not there, for the page."""
 
 
 def write_report(
@@ -128,7 +130,9 @@ def _text(document: Document, kind: str, beside: Generations) -> str:
     if kind == "html":
         from wise_pytest.report.html.page import render_page
 
-        return render_page(document, beside.rows, manifest=beside.manifest, replies=beside.replies)
+        return render_page(
+            document, beside.rows, manifest=beside.manifest, replies=beside.replies, rows_note=beside.note
+        )
     text = render_markdown(document)
     return fit_markdown(text, COMMENT_BYTES) if kind == "comment" else text
 

@@ -108,6 +108,7 @@ def render_page(
     *,
     manifest: Mapping[str, Any] | None = None,
     replies: Mapping[CellKey, str] | None = None,
+    rows_note: str = "",
 ) -> str:
     """The whole page.
 
@@ -121,6 +122,8 @@ def render_page(
         The run's manifest, for how the run was made.
     replies
         Recorded bodies of replies, by the key of their row.
+    rows_note
+        Why there are no rows, in a sentence.
 
     Returns
     -------
@@ -140,7 +143,7 @@ def render_page(
         style=style,
         script=script,
         packed=Markup(packed.content),  # noqa: S704 - base64
-        packed_note=packed.note,
+        packed_note=packed.note or rows_note,
         references=json.dumps({name: reference_of(panel) for name, panel in panels.items()}),
         verdict=_verdict(document),
         partial=facts.partial_reason(document),
