@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from wise_pytest.transport.call import Limits
-from wise_pytest.transport.lane import Health, Lane
+from wise_pytest.transport.lane import Health, Lane, Permit
 from wise_pytest.transport.policy import Policy
 from wise_pytest.transport.rates import Remaining, remaining, reset_in_s
 
@@ -133,7 +133,7 @@ def test_the_limits_of_a_day_are_not_waited_for():
 
 
 def fail(health: Health, at: float, *, exhausted: bool = False) -> None:
-    health.failed(began=at - 0.1, now=at, trouble="no connection", exhausted=exhausted)
+    health.failed(Permit(), began=at - 0.1, now=at, trouble="no connection", exhausted=exhausted)
 
 
 def test_a_provider_that_has_replied_is_down_after_three_failures_in_a_row():
@@ -158,14 +158,64 @@ def test_one_that_is_down_is_tried_by_one_at_a_time_and_ever_more_seldom():
     distances, last, at = [], 1.0, 1.0
     while len(distances) < 6:
         at += 0.5
-        if health.may_try(at):
+        if permit := health.may_try(at):
             assert not health.may_try(at)  # while the first is under way
             distances.append(at - last)
             last = at
-            health.failed(began=at, now=at, trouble="no connection", exhausted=False)
+            health.failed(permit, began=at, now=at, trouble="no connection", exhausted=False)
     assert distances == [1.0, 2.0, 4.0, 8.0, 8.0, 8.0]
     health.replied(at + 1)
     assert health.may_try(at + 1)
+
+
+def down_at(at: float) -> Health:
+    health = Health(POLICY)
+    health.replied(at - 1.0)
+    for _ in range(3):
+        fail(health, at)
+    return health
+
+
+def test_a_probe_that_is_its_calls_last_try_lets_another_probe_follow():
+    """Its call's first try was sent before somebody else was served, which says nothing of now."""
+    health = down_at(10.0)
+    permit = health.may_try(11.0)
+    assert permit is not None
+    health.failed(permit, began=8.0, now=11.5, trouble="no connection", exhausted=True)
+    assert not health.may_try(13.4)
+    assert health.may_try(13.5)  # twice the first pause
+
+
+def test_many_that_fail_together_put_the_first_probe_off_once():
+    health = down_at(10.0)
+    for _ in range(32):
+        fail(health, 10.0, exhausted=True)
+    assert health.may_try(11.0)
+
+
+def test_whoever_was_sent_before_ends_no_probe_that_is_out():
+    health = down_at(10.0)
+    permit = health.may_try(11.0)
+    fail(health, 11.5, exhausted=True)
+    health.unprobed(None)
+    health.unprobed(Permit())
+    assert not health.may_try(50.0)
+    health.unprobed(permit)
+    assert health.may_try(50.0)
+
+
+def test_a_permit_ends_when_the_provider_goes_down():
+    health = Health(POLICY)
+    health.replied(0.0)
+    early = health.may_try(0.5)
+    assert early is not None
+    assert health.holds(early)
+    for _ in range(3):
+        fail(health, 1.0)
+    assert not health.holds(early)
+    probe = health.may_try(2.0)
+    assert probe is not None
+    assert health.holds(probe)
 
 
 def test_an_outage_is_waited_for_and_then_given_up():
@@ -192,7 +242,7 @@ def test_a_failure_while_others_are_served_says_nothing_of_the_provider():
     health = Health(POLICY)
     health.replied(5.0)
     for _ in range(5):
-        health.failed(began=4.0, now=6.0, trouble="cut", exhausted=True)
+        health.failed(Permit(), began=4.0, now=6.0, trouble="cut", exhausted=True)
     assert health.down_since is None
 
 

@@ -42,27 +42,27 @@ def test_prices_are_whole_billionths_rounded_up(tokens: int, price: float, expec
 
 def test_what_is_set_aside_counts_until_it_is_settled(make):
     ledger = make(max_nano_usd=100)
-    assert ledger.reserve(usd(60)) == "granted"
-    assert ledger.reserve(usd(60)) == "wait"  # the first may come to less
+    assert ledger.reserve("m", usd(60)) == "granted"
+    assert ledger.reserve("m", usd(60)) == "wait"  # the first may come to less
     ledger.settle("m", usd(60), usd(30, input_tokens=5, output_tokens=2))
-    assert ledger.reserve(usd(60)) == "granted"
+    assert ledger.reserve("m", usd(60)) == "granted"
     ledger.settle("m", usd(60), usd(60))
-    assert ledger.reserve(usd(11)) == "spent"  # 90 are spent: no waiting makes room
-    assert ledger.reserve(usd(10)) == "granted"
+    assert ledger.reserve("m", usd(11)) == "spent"  # 90 are spent: no waiting makes room
+    assert ledger.reserve("m", usd(10)) == "granted"
     assert ledger.spent() == {"m": Spent(2, 5, 2, 90, 0)}
 
 
 def test_what_is_free_and_what_has_no_budget_is_always_granted(make):
-    assert make(max_nano_usd=0).reserve(usd(0)) == "granted"
+    assert make(max_nano_usd=0).reserve("m", usd(0)) == "granted"
     ledger = make()
-    assert all(ledger.reserve(usd(10**15)) == "granted" for _ in range(3))
+    assert all(ledger.reserve("m", usd(10**15)) == "granted" for _ in range(3))
 
 
 def test_a_try_that_cost_nothing_frees_what_was_set_aside(make):
     ledger = make(max_nano_usd=10)
-    assert ledger.reserve(usd(10)) == "granted"
+    assert ledger.reserve("m", usd(10)) == "granted"
     ledger.settle("m", usd(10), None)
-    assert ledger.reserve(usd(10)) == "granted"
+    assert ledger.reserve("m", usd(10)) == "granted"
     assert ledger.spent() == {}
 
 
@@ -98,12 +98,60 @@ def test_processes_share_places_and_the_dead_leave_theirs(tmp_path: Path):
     assert not one.enter("lane", 2)
     other.leave("lane")
     assert one.enter("lane", 2)
-    assert one.reserve(usd(80)) == "granted"
-    assert other.reserve(usd(30)) == "wait"
+    assert one.reserve("m", usd(80)) == "granted"
+    assert other.reserve("m", usd(30)) == "wait"
     SharedLedger(tmp_path, owner="main").died("gw0")
     assert other.enter("lane", 2)
-    assert other.reserve(usd(30)) == "spent"  # what was under way when it died may be billed
-    assert other.reserve(usd(20)) == "granted"
+    assert other.reserve("m", usd(30)) == "spent"  # what was under way when it died may be billed
+    assert other.reserve("m", usd(20)) == "granted"
+
+
+def test_what_a_dead_process_had_set_aside_is_put_down_to_its_models(make):
+    """So that the amounts by model, which are shown, add up to what the budget counts."""
+    ledger = make(max_nano_usd=100, owner="gw0")
+    assert ledger.reserve("m", usd(30, input_tokens=3)) == "granted"
+    assert ledger.reserve("m", usd(20, output_tokens=2)) == "granted"
+    assert ledger.reserve("a", usd(10)) == "granted"
+    ledger.settle("a", usd(10), usd(4))
+    ledger.died("gw0")
+    assert ledger.spent() == {"a": Spent(1, 0, 0, 4, 0), "m": Spent(2, 3, 2, 50, 2)}
+    assert ledger.reserve("m", usd(46)) == "granted"  # 100 - 50 - 4
+    assert ledger.reserve("m", usd(1)) == "wait"
+
+
+def test_one_that_was_declared_dead_too_early_ends_without_an_error_and_counts_once(make):
+    ledger = make(max_nano_usd=100, owner="gw0")
+    ledger.leave("never entered")
+    assert ledger.enter("lane", 1)
+    assert ledger.reserve("m", usd(30)) == "granted"
+    ledger.died("gw0")
+    ledger.leave("lane")
+    ledger.settle("m", usd(30), usd(25))
+    assert ledger.spent()["m"].nano_usd == 30
+    assert ledger.enter("lane", 1)
+    assert not ledger.enter("lane", 1)  # the second leaving has made no room twice
+
+
+def test_an_error_of_the_caller_is_not_one_of_the_books(tmp_path: Path):
+    ledger = SharedLedger(tmp_path)
+    with pytest.raises(ValueError, match="mine"), ledger._open():
+        raise ValueError("mine")
+
+
+def test_books_of_any_length_are_read_in_full(tmp_path: Path):
+    ledger = SharedLedger(tmp_path)
+    long = "m" * (3 << 20)
+    ledger.settle(long, usd(0), usd(5))
+    assert list(SharedLedger(tmp_path).spent()) == [long]
+
+
+def test_closed_books_are_opened_again_when_they_are_needed(tmp_path: Path):
+    ledger = SharedLedger(tmp_path)
+    ledger.settle("m", usd(0), usd(5))
+    ledger.close()
+    assert ledger._file == -1
+    assert ledger.spent()["m"].nano_usd == 5
+    ledger.close()
 
 
 SPENDER = """
@@ -115,7 +163,7 @@ from wise_pytest.transport.ledger import SharedLedger
 ledger = SharedLedger(Path(sys.argv[1]), max_nano_usd=100_000, owner=sys.argv[2])
 dice = random.Random(sys.argv[2])
 most, n = Charge(nano_usd=300), 0
-while (answer := ledger.reserve(most)) != "spent":
+while (answer := ledger.reserve("m", most)) != "spent":
     if answer == "granted":
         n += 1
         ledger.settle("m", most, Charge(nano_usd=dice.randint(100, 300)))

@@ -200,6 +200,25 @@ def test_a_busy_provider_is_asked_less_at_a_time(client: Client):
     assert sum(reply.status == 200 for reply in replies) >= 20
 
 
+def test_a_pause_holds_back_calls_that_already_wait_for_their_turn(client: Client):
+    """Four turns a quarter of a second apart, all within the second for which the first reply asks."""
+
+    def script(_request: Any, _n: int) -> Any:
+        nonlocal asked_until
+        if not asked_until:
+            asked_until = time.monotonic() + 1.0
+        return Answer(error("slow"), status=429, headers=later) if time.monotonic() < asked_until else None
+
+    asked_until, later = 0.0, {"retry-after": "1"}
+    with LoopbackServer(script) as server:
+        limits = Limits(concurrency=4, requests_per_minute=240)
+        asks = [Ask(f"q{n}", server.base_url, limits) for n in range(4)]
+        client.expect(asks)
+        attempts = [take(client, ask).attempts for ask in asks]
+    # One that was sent before the reply had come is possible; all four would be eight tries.
+    assert sum(attempts) <= 4 + 2
+
+
 @pytest.fixture
 def dead() -> Iterator[str]:
     with socket.socket() as held:
@@ -231,6 +250,27 @@ def test_an_endpoint_that_never_answers_is_given_up_after_two_tries(client: Clie
                 take(client, ask)
         assert time.monotonic() - began < 2.0
         assert server.n_requests <= 2 + 3
+
+
+def test_looking_whether_a_provider_is_back_costs_no_call_its_tries():
+    """A single call waits for longer than four tries take; each look is a try of its own, and it is told."""
+    with Client(Policy(backoff_s=0.01, max_probe_pause_s=0.02, jitter=0.0)) as client:
+        with LoopbackServer() as server:
+            take(client, Ask("q0", server.base_url))
+        ask, opened = Ask("q1", server.base_url), []
+
+        def open_again() -> None:
+            opened.append(LoopbackServer(port=server.port).__enter__())
+
+        timer = threading.Timer(0.6, open_again)
+        timer.start()
+        try:
+            reply = take(client, ask)
+        finally:
+            timer.join()
+            opened[0].close()
+    assert reply.status == 200
+    assert reply.attempts > 4
 
 
 def test_a_short_outage_costs_no_cell():

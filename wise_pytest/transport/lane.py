@@ -37,6 +37,16 @@ MAX_FAILURES = 3
 """Tries in a row, of whatever calls, without a reply: then a provider that had replied counts as down."""
 
 
+class Permit:
+    """Leave to try, which ``Health.may_try`` gives; of a provider that is down it is the probe's."""
+
+    __slots__ = ()
+
+
+_ANYBODY = Permit()
+"""What everybody gets while the provider is there."""
+
+
 @dataclass(slots=True)
 class Health:
     """Whether a provider replies."""
@@ -51,7 +61,8 @@ class Health:
     """What the last try that failed has met."""
     next_probe: float = 0.0
     _probe_pause: float = 0.0
-    _probing: bool = False
+    _probe: Permit | None = None
+    """The probe that is out; nobody else says anything new of a provider that is down."""
 
     @property
     def has_replied(self) -> bool:
@@ -63,40 +74,54 @@ class Health:
         self.last_reply = now
         self.failures = 0
         self.down_since = None
-        self._probing = False
+        self._probe = None
 
-    def failed(self, *, began: float, now: float, trouble: str, exhausted: bool) -> None:
+    def failed(self, permit: Permit, *, began: float, now: float, trouble: str, exhausted: bool) -> None:
         """Note a try that brought no reply.
 
         Parameters
         ----------
+        permit
+            With which it was sent.
         began
             When the try, or with ``exhausted`` the first try of its call, was sent.
         exhausted
             Whether the call has no try left.
         """
         self.trouble = trouble
+        if self.down_since is not None:
+            if self.is_probe(permit):
+                self._probe = None
+                self._probe_pause = min(2 * self._probe_pause, self.policy.max_probe_pause_s)
+                self.next_probe = now + self._probe_pause
+            return  # who was sent before it was down has met the same outage
         if began < self.last_reply:
             return  # somebody else was served meanwhile
         self.failures += 1
-        if self.down_since is not None:
-            self._probing = False
-            self._probe_pause = min(2 * self._probe_pause, self.policy.max_probe_pause_s)
-        elif exhausted or (self.has_replied and self.failures >= MAX_FAILURES):
+        if exhausted or (self.has_replied and self.failures >= MAX_FAILURES):
             self.down_since = now
             self._probe_pause = self.policy.backoff_s
-        else:
-            return
-        self.next_probe = now + self._probe_pause
+            self.next_probe = now + self._probe_pause
 
-    def may_try(self, now: float) -> bool:
-        """Whether a try may be sent; of a provider that is down one at a time, when it is due."""
+    def may_try(self, now: float) -> Permit | None:
+        """Leave to send a try, or ``None``; of a provider that is down one at a time, when it is due.
+
+        Whoever gets it tells ``failed`` or ``replied`` what came of it, else ``unprobed``.
+        """
         if self.down_since is None:
-            return True
-        if self._probing or now < self.next_probe:
-            return False
-        self._probing = True
-        return True
+            return _ANYBODY
+        if self._probe is not None or now < self.next_probe:
+            return None
+        self._probe = Permit()
+        return self._probe
+
+    def is_probe(self, permit: Permit | None) -> bool:
+        """Whether it is the permit of the probe that is out."""
+        return permit is not None and permit is self._probe
+
+    def holds(self, permit: Permit) -> bool:
+        """Whether the permit still is one: it is not, once the provider has gone down."""
+        return self.down_since is None or self.is_probe(permit)
 
     def given_up(self, now: float) -> bool:
         """Whether it is down for longer than anybody waits."""
@@ -105,9 +130,10 @@ class Health:
         patience_s = self.policy.outage_s if self.has_replied else 0.0
         return now >= self.down_since + patience_s
 
-    def unprobed(self) -> None:
-        """A probe ended without telling anything."""
-        self._probing = False
+    def unprobed(self, permit: Permit | None) -> None:
+        """Let another one probe, if it was a probe and has ended without telling anything."""
+        if self.is_probe(permit):
+            self._probe = None
 
 
 @dataclass(slots=True)

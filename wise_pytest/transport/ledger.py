@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 NANO = 1_000_000_000
 LEDGER_NAME = "ledger.json"
 LOCK_POLL_S = 0.001
+_NANO = 3
+"""Where a tally has its money, see ``_amounts``."""
 Answer: TypeAlias = Literal["granted", "wait", "spent"]
 
 
@@ -74,18 +76,18 @@ class Ledger:
     def _open(self) -> Iterator[dict[str, Any]]:
         yield self._books
 
-    def reserve(self, charge: Charge) -> Answer:
+    def reserve(self, model: str, charge: Charge) -> Answer:
         """Set the most that a try can cost aside; with ``wait`` another try's end may make room for it."""
         if self.max_nano_usd is None or not charge.nano_usd:
             return "granted"
         with self._open() as books:
             spent = books["spent"]
-            reserved = sum(books["reserved"].values())
+            reserved = sum(aside[_NANO] for models in books["reserved"].values() for aside in models.values())
             if spent + charge.nano_usd > self.max_nano_usd:
                 return "spent"
             if spent + reserved + charge.nano_usd > self.max_nano_usd:
                 return "wait"
-            books["reserved"][self._owner] = books["reserved"].get(self._owner, 0) + charge.nano_usd
+            _add(books["reserved"].setdefault(self._owner, {}), model, charge)
         return "granted"
 
     def settle(self, model: str, reserved: Charge, charge: Charge | None) -> None:
@@ -95,14 +97,14 @@ class Ledger:
             return
         with self._open() as books:
             if limited:
-                books["reserved"][self._owner] -= reserved.nano_usd
+                aside = books["reserved"].get(self._owner, {}).get(model)
+                if aside is None or not aside[0]:
+                    return  # this process was declared dead, and all that it had set aside is booked
+                for place, amount in enumerate(_amounts(reserved)):
+                    aside[place] -= amount
             if charge is not None:
                 books["spent"] += charge.nano_usd
-                tally = books["models"].setdefault(model, [0, 0, 0, 0, 0])
-                for place, amount in enumerate(
-                    (1, charge.input_tokens, charge.output_tokens, charge.nano_usd, int(not charge.exact))
-                ):
-                    tally[place] += amount
+                _add(books["models"], model, charge)
 
     def turn_s(self, lane: str, *, requests: float | None, tokens: float | None, n_tokens: int) -> float:
         """Seconds until this request's turn, which is taken now.
@@ -136,12 +138,22 @@ class Ledger:
     def leave(self, lane: str) -> None:
         """Give the place back."""
         with self._open() as books:
-            books["places"][lane][self._owner] -= 1
+            places = books["places"].get(lane, {})
+            if places.get(self._owner, 0) > 0:  # a process that was declared dead has none left
+                places[self._owner] -= 1
 
     def died(self, owner: str) -> None:
         """A process has ended unexpectedly: its places are free, and what it had reserved may be billed."""
         with self._open() as books:
-            books["spent"] += books["reserved"].pop(owner, 0)
+            for model, aside in books["reserved"].pop(owner, {}).items():
+                n_tries, *amounts = aside[:-1]
+                if n_tries:
+                    books["spent"] += aside[_NANO]
+                    tally = books["models"].setdefault(model, [0] * len(aside))
+                    for place, amount in enumerate(
+                        (n_tries, *amounts, n_tries)
+                    ):  # nobody has said what they cost
+                        tally[place] += amount
             for places in books["places"].values():
                 places.pop(owner, None)
 
@@ -168,33 +180,63 @@ class SharedLedger(Ledger):
 
         super().__init__(max_nano_usd=max_nano_usd, owner=owner)
         self._lock = FileLock(folder / f"{LEDGER_NAME}.lock")
-        self._file = os.open(folder / LEDGER_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+        self._path = folder / LEDGER_NAME
+        self._file = -1
 
     @contextmanager
     def _open(self) -> Iterator[dict[str, Any]]:
-        try:
-            with self._lock.acquire(poll_interval=LOCK_POLL_S):
-                yield from self._changed()
-        except (OSError, ValueError) as error:
-            raise OptionError(f"the run's books cannot be kept: {reason_of(error)}") from error
+        with ExitStack() as held:
+            with _explained():
+                held.enter_context(self._lock.acquire(poll_interval=LOCK_POLL_S))
+                content = self._read()
+                books = json.loads(content) if content.strip() else _empty()
+            yield books
+            changed = json.dumps(books, separators=(",", ":")).encode("ascii")
+            if changed != content.rstrip():
+                with _explained():
+                    # It covers the earlier text in one write, so that a kill leaves the one or the other.
+                    self._write(changed.ljust(len(content)))
 
-    def _changed(self) -> Iterator[dict[str, Any]]:
-        """The books as the file holds them, written back when they were used."""
+    def _read(self) -> bytes:
+        if self._file < 0:
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
         os.lseek(self._file, 0, os.SEEK_SET)
-        content = os.read(self._file, 1 << 20)
-        books = json.loads(content) if content.strip() else _empty()
-        yield books
-        changed = json.dumps(books, separators=(",", ":")).encode("ascii")
-        if changed != content.rstrip():
-            # One write that covers the earlier text, so that a kill leaves the one or the other.
-            os.lseek(self._file, 0, os.SEEK_SET)
-            os.write(self._file, changed.ljust(len(content)))
+        content = bytearray()
+        while piece := os.read(self._file, 1 << 20):
+            content += piece
+        return bytes(content)
+
+    def _write(self, content: bytes) -> None:
+        os.lseek(self._file, 0, os.SEEK_SET)
+        rest = memoryview(content)
+        while rest:
+            rest = rest[os.write(self._file, rest) :]
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file; a later entry opens it again."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
+
+
+@contextmanager
+def _explained() -> Iterator[None]:
+    """Put into words what keeps the file from being used."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise OptionError(f"the run's books cannot be kept: {reason_of(error)}") from error
+
+
+def _amounts(charge: Charge) -> tuple[int, ...]:
+    """What one try adds to a tally, in the order of ``Spent``."""
+    return (1, charge.input_tokens, charge.output_tokens, charge.nano_usd, int(not charge.exact))
+
+
+def _add(tallies: dict[str, list[int]], model: str, charge: Charge) -> None:
+    tally = tallies.setdefault(model, [0] * len(_amounts(charge)))
+    for place, amount in enumerate(_amounts(charge)):
+        tally[place] += amount
 
 
 def _empty() -> dict[str, Any]:

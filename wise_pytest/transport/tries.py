@@ -25,11 +25,11 @@ from wise_pytest.transport.wire import WireError
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Sequence
 
     from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.transport.call import Call, Charge
-    from wise_pytest.transport.lane import Lane
+    from wise_pytest.transport.lane import Lane, Permit
     from wise_pytest.transport.ledger import Ledger
     from wise_pytest.transport.policy import Policy
     from wise_pytest.transport.wire import Wire, WireReply
@@ -62,7 +62,11 @@ class Tries:
     """In the lane's window; whoever started the call has taken one for it."""
     _n: int = 0
     _n_silent: int = 0
+    _n_probes: int = 0
+    """Tries that failed while the provider was known to be down."""
     _began: float = 0.0
+    _permit: Permit | None = None
+    """To ask this provider now."""
 
     async def final_reply(self) -> Response:
         """The final reply, recorded and paid for.
@@ -78,10 +82,16 @@ class Tries:
             If the reply cannot be recorded.
         """
         self.request = self.call.request()
-        secrets = secrets_of(self.request)
+        try:
+            return await self._final_reply(secrets_of(self.request))
+        finally:
+            self.lane.health.unprobed(self._permit)
+
+    async def _final_reply(self, secrets: Sequence[str]) -> Response:
         while True:
-            await self._provider()
-            await self._turn()
+            permit = await self._provider()
+            if not await self._turn(permit):
+                continue
             try:
                 began = time.monotonic()
                 outcome = await self._try_once(began)
@@ -89,7 +99,7 @@ class Tries:
                 self._leave_shared()
             now = time.monotonic()
             if isinstance(outcome, WireError):
-                await self._after_failure(outcome, began=began, now=now)
+                await self._after_failure(outcome, permit, began=began, now=now)
                 continue
             # As everybody may see it: no recording, row or log has a key that a provider repeats.
             headers, body = clean(outcome.status, outcome.headers, outcome.body, secrets)
@@ -136,24 +146,31 @@ class Tries:
         finally:
             self.in_flight = False
 
-    async def _after_failure(self, error: WireError, *, began: float, now: float) -> None:
+    async def _after_failure(self, error: WireError, permit: Permit, *, began: float, now: float) -> None:
         """Give up, or wait until it is worth another try."""
         self._settle(self.call.most if error.sent else None)
         self._n_silent += error.timed_out
-        silent = not self.lane.health.has_replied and self._n_silent >= self.policy.max_silent_tries
-        exhausted = self._n >= self.policy.max_attempts or not error.may_pass or silent
-        self.lane.health.failed(
-            began=self._began if exhausted else began, now=now, trouble=str(error), exhausted=exhausted
+        health = self.lane.health
+        silent = not health.has_replied and self._n_silent >= self.policy.max_silent_tries
+        # Who looks whether a provider is back does so for all, and it must not cost the call its tries.
+        self._n_probes += health.has_replied and health.is_probe(permit)
+        exhausted = self._n - self._n_probes >= self.policy.max_attempts or not error.may_pass or silent
+        health.failed(
+            permit,
+            began=self._began if exhausted else began,
+            now=now,
+            trouble=str(error),
+            exhausted=exhausted,
         )
         if exhausted:
             raise TransportError(self._failure(str(error)))
         self.leave()
         await self.sleep(self.policy.pause_s(self._n, self.rng.random()))
 
-    async def _provider(self) -> None:
-        """Wait while the provider is down, and for a place in its window."""
+    async def _provider(self) -> Permit:
+        """Wait while the provider is down or has asked for a pause, and for a place in its window."""
         health = self.lane.health
-        while not health.may_try(now := time.monotonic()):
+        while (permit := self._may_try(now := time.monotonic())) is None:
             if health.given_up(now):
                 tried = "" if self._n == 0 else f", after {_times(self._n)}"
                 raise TransportError(
@@ -162,12 +179,31 @@ class Tries:
                 )
             self.leave()
             await asyncio.sleep(POLL_S)
+        self._permit = permit
+        if self._is_paused():
+            self.leave()  # a new place comes when the pause is over, and in a window that may be smaller
         if not self._has_place:
             await self.place()
             self._has_place = True
+        return permit
 
-    async def _turn(self) -> None:
-        """Wait for one of the places that processes share, for the turn, and for the money."""
+    def _may_try(self, now: float) -> Permit | None:
+        """A permit that this call still holds, or a new one."""
+        health = self.lane.health
+        return self._permit if health.is_probe(self._permit) else health.may_try(now)
+
+    def _is_paused(self) -> bool:
+        return time.monotonic() < self.lane.paused_until
+
+    async def _turn(self, permit: Permit) -> bool:
+        """Wait for one of the places that processes share, for the turn, and for the money.
+
+        Returns
+        -------
+        bool
+            Whether to send now. Waiting may have taken long: if the provider has
+            asked for a pause meanwhile, or has gone down, all of it is given back.
+        """
         call, limits = self.call, self.call.limits
         n_tokens = call.most.input_tokens + call.most.output_tokens
         # Another process makes room, and no event of this loop tells of it.
@@ -185,15 +221,19 @@ class Tries:
             if turn_s > 0:
                 await asyncio.sleep(turn_s)
             async with self.money:
-                while (answer := self.ledger.reserve(call.most)) == "wait":  # noqa: ASYNC110 - likewise
+                while (answer := self.ledger.reserve(call.model, call.most)) == "wait":  # noqa: ASYNC110 - likewise
                     await asyncio.sleep(POLL_S)
         except BaseException:
             self._leave_shared()
             raise
         if answer == "spent":
             self._leave_shared()
-            self.lane.health.unprobed()
             raise BudgetReached("not asked: the budget of --wise-max-cost does not reach for it")
+        if self._is_paused() or not self.lane.health.holds(permit):
+            self._settle(None)
+            self._leave_shared()
+            return False
+        return True
 
     def _leave_shared(self) -> None:
         if self.call.limits.shared_concurrency is not None:
@@ -221,7 +261,9 @@ class Tries:
         ``None`` where this reply is final, or asks for more patience than there is.
         """
         headers = dict(reply.headers)
-        if self._n >= self.policy.max_attempts or not is_retryable(reply.status, reply.body, headers):
+        if self._n - self._n_probes >= self.policy.max_attempts or not is_retryable(
+            reply.status, reply.body, headers
+        ):
             return None
         own = self.policy.pause_s(self._n, self.rng.random())
         asked = delay_s(reply.status, headers, reply.body, time.time())
