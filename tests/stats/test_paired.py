@@ -105,8 +105,29 @@ def test_a_run_against_itself_has_no_change():
     result = compared(counts(same.before, same.before, same.n))
     for change in result.forms.values():
         assert (change.diff, change.p, change.p_holm, change.changed) == (0, 1.0, 1.0, False)
-        assert (change.interval.low, change.interval.high) == (0, 0)
     assert result.gap.diff == 0
+
+
+def test_no_change_in_a_few_items_is_not_certainty():
+    """None of n items changed: Wilson's bound on the share that would is 1 - n/(n + z²), z = 1.959964."""
+    for n_items, most in ((5, 0.434482), (20, 0.161125)):
+        same = np.full((n_items, 1), 2)
+        change = compared(counts(same, same, forms=("POS",))).forms["POS"]
+        assert (change.interval.low, change.interval.high) == pytest.approx((-most, most), abs=1e-6)
+        assert change.simultaneous == change.interval  # one form: there is nothing to correct for
+    result = compared(counts(np.full((20, 3), 2), np.full((20, 3), 2)))
+    assert result.forms["POS"].simultaneous.high > result.forms["POS"].interval.high
+    assert result.mean.interval.high == result.worst.interval.high == pytest.approx(0.161125, abs=1e-6)
+    assert result.gap.interval.high == pytest.approx(2 * 0.161125, abs=1e-6)  # one form up, another down
+
+
+def test_only_items_with_a_pair_of_the_form_say_how_sure_it_is():
+    n = np.full((12, 2), 3)
+    n[4:, 1] = 0
+    result = compared(counts(n, np.where(n > 0, 0, 0), n, forms=("POS", "NEG")), replicates=2000)
+    few, many = result.forms["NEG"], result.forms["POS"]
+    assert few.interval.high == pytest.approx(-wilson_interval(Rate(4, 4)).low)
+    assert many.interval.high == pytest.approx(-wilson_interval(Rate(12, 12)).low)
 
 
 def test_a_form_that_fails_everywhere_is_found_although_nothing_varies():

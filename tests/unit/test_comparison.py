@@ -379,3 +379,13 @@ class TestGate:
         assert gate.status == "pass"
         assert document["comparison"]["pairs"][0]["forms"]["NEG"]["verdict"] == "worse"
         assert json.loads(dump(document)) == document
+
+
+def test_a_few_items_without_a_change_do_not_settle_how_far_a_form_may_have_dropped():
+    few, many = rows(n_items=5, forms=("POS",)), rows(n_items=400, forms=("POS",))
+    for given, expected in ((few, "inconclusive"), (many, "pass")):
+        comparison = compare(side(given), side(given), asked())
+        rules = GateRules(Thresholds(max_form_drop=Fraction(2)), mode="confident")
+        gate = evaluate_gate(build_audit(given), rules, comparison=comparison)
+        (check,) = (check for check in gate.checks if check.metric == "form_drop")
+        assert (check.value, check.status) == (0, expected)

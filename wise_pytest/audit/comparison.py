@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass, field
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wise_pytest.audit.baseline import AuditSide, Side
@@ -20,7 +19,7 @@ from wise_pytest.audit.table import Coded, table_of
 from wise_pytest.errors import OptionError
 from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.records import SCORED_STATUSES
-from wise_pytest.stats.paired import Change, PairedCounts, PairedResult, SummaryChange, compare_paired
+from wise_pytest.stats.paired import Change, PairedCounts, PairedResult, compare_paired, summary_changes
 from wise_pytest.stats.rates import Rate
 from wise_pytest.verifiers.registry import get_verifier
 
@@ -523,7 +522,7 @@ def _of_audit(
     shared = sorted(old.keys() & new.keys(), key=lambda form: (form not in known, form))
     ordered = [*(form for form in known if form in shared), *(form for form in shared if form not in known)]
     changes = {form: _unpaired(old[form], new[form]) for form in ordered}
-    summaries = _summaries_of([(old[form], new[form]) for form in ordered if old[form].n and new[form].n])
+    summaries = summary_changes({form: (old[form], new[form]) for form in ordered})
     return dataclasses.replace(
         blank,
         result=PairedResult(forms=changes, n_items=0, family_size=0, **summaries),
@@ -555,20 +554,3 @@ def _unpaired(before: Rate, after: Rate) -> Change:
         n_changed=0,
         reason=NO_CELLS,
     )
-
-
-def _summaries_of(rates: Sequence[tuple[Rate, Rate]]) -> dict[str, SummaryChange | None]:
-    sides = [[pair[side].fraction or Fraction(0) for pair in rates] for side in (0, 1)]
-    if not rates:
-        return {"mean": None, "worst": None, "gap": None}
-    figures = {
-        "mean": [sum(side, Fraction(0)) / len(side) for side in sides],
-        "worst": [min(side) for side in sides],
-        "gap": [max(side) - min(side) for side in sides],
-    }
-    found: dict[str, SummaryChange | None] = {
-        name: SummaryChange(before, after, None) for name, (before, after) in figures.items()
-    }
-    if len(rates) == 1:
-        found["gap"] = None
-    return found

@@ -135,9 +135,7 @@ def _beside(paths: Sequence[str], table: RowTable) -> Generations:
     folders = {run_folder(path) for path in paths}
     folder = folders.pop() if len(folders) == 1 else None
     if len(table) > MAX_LISTED:
-        note = (
-            f"The {len(table)} generations are too many to list on this page; they are in the files audited."
-        )
+        note = f"The {len(table)} generations are too many to list on this page; the files audited have them."
         return Generations(manifest=None if folder is None else manifest_in(folder), note=note)
     cassettes = Path(DEFAULT_CASSETTES)
     return generations_of(table.rows(), folder=folder, cassettes=cassettes if cassettes.is_dir() else None)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from fractions import Fraction
 from math import exp, lgamma, log
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -17,9 +16,11 @@ from wise_pytest.stats.bootstrap import MIN_UNITS, item_weights
 from wise_pytest.stats.contrasts import CONFIDENCE, percentile_interval, too_many_undefined, two_sided_p
 from wise_pytest.stats.multiplicity import holm
 from wise_pytest.stats.rates import Interval, Rate, wilson_interval
+from wise_pytest.stats.summary import summarize_forms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from fractions import Fraction
 
     import numpy as np
     from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class Change:
     diff: Fraction | None
     """Later minus earlier, -1..1; ``None`` without a pair."""
     interval: Interval | None
-    """95 % percentile interval of ``diff``."""
+    """95 % percentile interval of ``diff``; by Wilson's bound where all items changed alike, or none."""
     simultaneous: Interval | None
     """The same at a level that holds for all forms together, by Bonferroni's correction."""
     p: float | None
@@ -100,7 +101,7 @@ class SummaryChange:
     before: Fraction
     after: Fraction
     interval: Interval | None
-    """95 % percentile interval of later minus earlier."""
+    """95 % interval of later minus earlier, as that of a form."""
 
     @property
     def diff(self) -> Fraction:
@@ -152,6 +153,13 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
     well have gone the other way, however few there are.
     Holm's correction and the simultaneous intervals are over all forms with a pair.
 
+    Where all items changed alike, or none did, resampling varies nothing, and
+    that is not certainty. Wilson's bound on the share of items that do as all
+    :math:`n` did, :math:`l = n / (n + z^2)`, stands in: a change by :math:`x`
+    has the interval from :math:`x l` to :math:`x`, and no change that of
+    :math:`\pm (1 - l)`, since an item changes by at most 1. A gap, which two
+    forms make, has twice that.
+
     References
     ----------
     A. C. Davison and D. V. Hinkley (1997), Bootstrap methods and their
@@ -181,7 +189,10 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
     forms: dict[str, Change] = {}
     for place, form in enumerate(counts.forms):
         old, new = rates[form]
-        interval, simultaneous, reason = _intervals(draws, place, rates[form], n_items=n_items, level=level)
+        n_paired = int((counts.n[:, place] > 0).sum())
+        interval, simultaneous, reason = _intervals(
+            draws, place, rates[form], n_items=n_items, n_paired=n_paired, level=level
+        )
         forms[form] = Change(
             before=old,
             after=new,
@@ -195,7 +206,7 @@ def compare_paired(counts: PairedCounts, *, replicates: int, rng: np.random.Gene
         )
     return PairedResult(
         forms=forms,
-        **_summaries(rates, paired, draws, counts.forms),
+        **summary_changes(rates, _summary_intervals(paired, draws, n_items=n_items)),
         n_items=n_items,
         family_size=family.size,
     )
@@ -274,7 +285,13 @@ def _draw(counts: PairedCounts, replicates: int, rng: np.random.Generator) -> _D
 
 
 def _intervals(
-    draws: _Draws | None, place: int, rates: tuple[Rate, Rate], *, n_items: int, level: float
+    draws: _Draws | None,
+    place: int,
+    rates: tuple[Rate, Rate],
+    *,
+    n_items: int,
+    n_paired: int,
+    level: float,
 ) -> tuple[Interval | None, Interval | None, str | None]:
     """The 95 % interval of a form's difference, the simultaneous one, and why there are none."""
     if not rates[0].n:
@@ -289,56 +306,78 @@ def _intervals(
     reason = too_many_undefined(len(kept), len(draws.scored), "draw no pair of this form")
     if reason is not None:
         return None, None, reason
-    if float(kept.min()) == float(kept.max()) != 0.0:
-        # All items changed alike. Wilson's bound on a share of all of them says how sure that is.
-        size = float(kept[0])
-        lows = [
-            wilson_interval(Rate(n_items, n_items), confidence=share).low for share in (CONFIDENCE, level)
-        ]
-        return _between(size, size * lows[0]), _between(size, size * lows[1]), None
-    return percentile_interval(kept), percentile_interval(kept, confidence=level), None
+    return _interval(kept, n_paired), _interval(kept, n_paired, confidence=level), None
 
 
-def _between(one: float, other: float) -> Interval:
-    return Interval(min(one, other), max(one, other))
+def _interval(
+    differences: Floats, n_items: int, *, confidence: float = CONFIDENCE, reach: float = 1.0
+) -> Interval:
+    """The percentile interval; where no replicate differs from another, what Wilson's bound says.
+
+    Parameters
+    ----------
+    differences
+        Later minus earlier, one a replicate.
+    n_items
+        Items that were resampled and have a pair.
+    reach
+        How far the figure changes at most if every item does.
+    """
+    size = float(differences[0])
+    if float(differences.min()) < float(differences.max()):
+        return percentile_interval(differences, confidence=confidence)
+    alike = wilson_interval(Rate(n_items, n_items), confidence=confidence).low
+    if size:
+        return Interval(min(size, size * alike), max(size, size * alike))
+    most = min(1.0, reach * (1 - alike))
+    return Interval(-most, most)
 
 
-def _summaries(
-    rates: Mapping[str, tuple[Rate, Rate]], paired: Sequence[int], draws: _Draws | None, forms: Sequence[str]
+def summary_changes(
+    rates: Mapping[str, tuple[Rate, Rate]], intervals: Mapping[str, Interval] | None = None
 ) -> dict[str, SummaryChange | None]:
-    """Changes of the mean, the worst form and the gap, over the forms that have pairs."""
+    """Changes of the mean, the worst form and the wording gap, over the forms that both sides have.
+
+    Parameters
+    ----------
+    rates
+        By form, its rate in the earlier and in the later run.
+    intervals
+        By figure; those that there are.
+    """
+    paired = {form: pair for form, pair in rates.items() if pair[0].n and pair[1].n}
+    old, new = (
+        summarize_forms({form: pair[side] for form, pair in paired.items()}, reference="") for side in (0, 1)
+    )
+    if old is None or new is None:
+        return {"mean": None, "worst": None, "gap": None}
+    figures = {"mean": (old.mean, new.mean), "worst": (old.worst, new.worst), "gap": (old.gap, new.gap)}
+    return {
+        name: None
+        if before is None or after is None
+        else SummaryChange(before=before, after=after, interval=(intervals or {}).get(name))
+        for name, (before, after) in figures.items()
+    }
+
+
+def _summary_intervals(paired: Sequence[int], draws: _Draws | None, *, n_items: int) -> dict[str, Interval]:
+    """By figure; none where nothing was resampled, or too few replicates draw pairs of every form."""
     import numpy as np
 
-    exact = [
-        [side.fraction or Fraction(0) for side in (rates[forms[place]][0], rates[forms[place]][1])]
-        for place in paired
-    ]
-    if not exact:
-        return {"mean": None, "worst": None, "gap": None}
-    sides = [[pair[side] for pair in exact] for side in (0, 1)]
-    figures = {
-        "mean": [sum(side, Fraction(0)) / len(side) for side in sides],
-        "worst": [min(side) for side in sides],
-        "gap": [max(side) - min(side) for side in sides],
-    }
     intervals: dict[str, Interval] = {}
-    if draws is not None:
+    if draws is not None and paired:
         complete: Truths = np.all(draws.scored[:, paired], axis=1)
         if too_many_undefined(int(complete.sum()), len(complete), "") is None:
             old, new = (
                 np.ascontiguousarray(side[complete][:, paired]) for side in (draws.before, draws.after)
             )
             intervals = {
-                "mean": percentile_interval(new.mean(axis=1) - old.mean(axis=1)),
-                "worst": percentile_interval(new.min(axis=1) - old.min(axis=1)),
-                "gap": percentile_interval(
-                    (new.max(axis=1) - new.min(axis=1)) - (old.max(axis=1) - old.min(axis=1))
+                "mean": _interval(new.mean(axis=1) - old.mean(axis=1), n_items),
+                "worst": _interval(new.min(axis=1) - old.min(axis=1), n_items),
+                "gap": _interval(
+                    (new.max(axis=1) - new.min(axis=1)) - (old.max(axis=1) - old.min(axis=1)),
+                    n_items,
+                    reach=2.0,
                 ),
             }
-    found: dict[str, SummaryChange | None] = {
-        name: SummaryChange(before=before, after=after, interval=intervals.get(name))
-        for name, (before, after) in figures.items()
-    }
-    if len(paired) < MIN_UNITS:
-        found["gap"] = None
-    return found
+    return intervals
