@@ -232,3 +232,25 @@ def test_exported_recordings_are_replayed_by_plain_vcr(project: "Project", model
     again = project.wise("cassettes", "export", "out")
     assert again.status == 2
     assert "out: is no empty folder; export into a new one" in again.text
+
+
+def test_recordings_that_a_killed_run_has_left_unpacked_are_a_fault_until_they_are_packed(
+    project: "Project", model: tuple[str, str]
+):
+    del model
+    from wise_pytest.cassettes.pack import part_header, read_pack
+
+    (path,) = (project.path / "cassettes").glob("*/*.jsonl")
+    held = read_pack(path, panel="exact_count", model="m")
+    (session,) = held.sessions
+    part = path.with_name(f"{path.stem}.{session['id']}-main-1.part.jsonl")
+    lines = b"".join(held.lines.values())
+    part.write_bytes(part_header(panel="exact_count", model="m", session=session) + lines)
+    path.unlink()
+    checked = project.wise("cassettes", "check")
+    assert checked.status == 1
+    assert "4 recorded of 1800, 1796 missing, 0 orphaned, 0 stale, 0 with secrets, 1 unpacked" in checked.text
+    assert f"{part.name}: a run that did not end has left it" in checked.text
+    assert project.wise("cassettes", "prune", "--yes").status == 0
+    assert project.wise("cassettes", "check").status == 0
+    assert list(project.packs()) == [path.relative_to(project.path / "cassettes").as_posix()]

@@ -67,6 +67,7 @@ def test_a_complete_pack_has_nothing_missing_and_nothing_left_over(tmp_path):
             missing=(),
             orphaned=(),
             sessions=(session(),),
+            parts=(),
             cut_parts=(),
             sha256=json.loads(path.read_bytes().partition(b"\n")[0])["sha256"],
         ),

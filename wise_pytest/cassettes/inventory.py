@@ -41,6 +41,8 @@ class PackInventory:
     """Recorded and not planned, sorted; of an unknown panel all."""
     sessions: tuple[Mapping[str, Any], ...]
     """How the recordings were made."""
+    parts: tuple[Path, ...]
+    """Files of runs that have not packed their recordings."""
     cut_parts: tuple[Path, ...]
     """Parts that a killed run left with a cut last line; that one recording is lost."""
     sha256: str | None = None
@@ -132,6 +134,7 @@ def inventory_of(pack: Pack, panel: Panel | None, repetitions: int | None) -> Pa
         missing=tuple(sorted(planned - recorded)),
         orphaned=tuple(sorted(recorded - planned)),
         sessions=pack.sessions,
+        parts=pack.parts,
         cut_parts=pack.cut_parts,
         sha256=pack.sha256,
     )

@@ -56,6 +56,8 @@ class Pack:
         self._sessions = contents.sessions
         self.sha256 = contents.sha256
         """The digest of the pack's file; ``None`` where there is none, or parts lie over it."""
+        self.parts = tuple(part for part, _ in parts)
+        """Files of runs that have not packed their recordings yet, or never will."""
         self.cut_parts = tuple(part for part, part_contents in parts if part_contents.cut)
         self._part: BinaryIO | None = None
         self._lock = threading.RLock()

@@ -20,7 +20,10 @@ if TYPE_CHECKING:
     from wise_pytest.endpoints.model import Endpoint
 
 EXIT_FAULT = 1
-FAULTS = ("orphaned", "stale", "with secrets")
+LEFT_UNPACKED = (
+    "a run that did not end has left it; the next run that records, or wise cassettes prune --yes, packs it"
+)
+FAULTS = ("orphaned", "stale", "with secrets", "unpacked")
 """What ``check`` counts, beside files that are damaged."""
 MAX_SHOWN = 10
 """Recordings of one kind that are named without ``--cells``."""
@@ -229,7 +232,10 @@ def _groups(pack: CheckedPack) -> dict[str, list[str]]:
         "orphaned": [_shown(key) for key in inventory.orphaned],
         "stale": [f"{_shown(key)}: {difference}" for key, difference in pack.stale.items()],
         "with secrets": [f"{_shown(key)}: {', '.join(kinds)}" for key, kinds in pack.leaks.items()],
-        "cut": [str(path) for path in inventory.cut_parts],
+        "unpacked": [
+            f"{path}{' (its last line is cut)' if path in inventory.cut_parts else ''}: {LEFT_UNPACKED}"
+            for path in inventory.parts
+        ],
     }
 
 
