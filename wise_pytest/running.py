@@ -6,7 +6,7 @@ The hooks are thin: what they decide is in ``Session``.
 
 from __future__ import annotations
 
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,7 +16,7 @@ from wise_pytest.ahead import WorkerQueue
 from wise_pytest.collecting import REPORTED, CollectorHooks
 from wise_pytest.collector import Collector, check_writable
 from wise_pytest.comparing import open_baseline
-from wise_pytest.errors import BudgetReached, ConfigError, OptionError, WiseError
+from wise_pytest.errors import BudgetReached, ConfigError, OptionError, TechnicalError, WiseError
 from wise_pytest.naming import slug
 from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.panels.cells import cell_id
@@ -49,7 +49,7 @@ from wise_pytest.xdist import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
+    from collections.abc import Generator, Iterator, Mapping
 
     from wise_pytest.ahead import Ahead
     from wise_pytest.asking import CellRun
@@ -368,7 +368,8 @@ class RunningHooks:
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Put the cell's row on the report, which carries it to the collecting process."""
-        report = yield
+        with _told_in_a_line(item, call):
+            report = yield
         if self._in_worker and not self._plan_sent:
             # On the first report of all: a session may have nothing but panels that are not recorded.
             setattr(report, PLAN, encode_plan(self._session.plan))
@@ -489,6 +490,20 @@ def _cell_of(item: pytest.Item) -> Cell | None:
 
 def _is_left_out(item: pytest.Item) -> bool:
     return _params_of(item).get(FIXTURE) is NOT_SELECTED
+
+
+@contextmanager
+def _told_in_a_line(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """Keep pytest from working out a traceback that nobody is shown, which takes longer than a whole test."""
+    problem = None if call.excinfo is None else call.excinfo.value
+    if not isinstance(problem, TechnicalError | BudgetReached) or _cell_of(item) is None:
+        yield
+        return
+    item.repr_failure = lambda *_, **__: str(problem)  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        del item.repr_failure
 
 
 def _outcome(row: Row) -> str:
