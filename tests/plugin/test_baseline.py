@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from tests.loopback import Received, Reply
     from tests.plugin.harness import Finished, Project
 
+ROOT = Path(__file__).parents[2]
 ITEMS = 14
 
 
@@ -194,3 +196,32 @@ def test_an_incomplete_run_is_no_baseline(project: Project, recorded: Recorded):
     assert saved.status == 2
     assert "an incomplete run is no baseline (partial: 6 of 12 cells)" in saved.flat
     assert not (project.path / "baseline.jsonl").exists()
+
+
+@pytest.mark.slow
+def test_the_bundled_models_are_compared(project: Project, monkeypatch: pytest.MonkeyPatch):
+    """Fewer answers of the larger model comply, and no form alone tells that from chance."""
+    monkeypatch.setenv("COLUMNS", "200")
+    run = project.run("--model", "qwen2.5*", "--wise-cassettes", str(ROOT / "cassettes"), "--block-network")
+    assert run.status == 0, run.text
+    small, large = ("qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct")
+    compared = project.wise(
+        "compare", f"{run.folder}::{small}", f"{run.folder}::{large}", "--out", "compared"
+    )
+    assert compared.status == 0, compared.text
+    (pair,) = json.loads((project.path / "compared/comparison.json").read_text("ascii"))["comparison"][
+        "pairs"
+    ]
+    assert pair["n_paired"] == 1800
+    assert all(change["diff"] < 0 for change in pair["forms"].values())
+    assert pair["summary"]["mean"]["diff_ci"][1] < 0
+    assert [form for form, change in pair["forms"].items() if change["p_raw"] < 0.05] == ["NEG"]
+    assert {change["verdict"] for change in pair["forms"].values()} == {"no change found"}
+    lost = sum(len(flip["lost"]) for flip in pair["flips"])
+    gained = sum(len(flip["gained"]) for flip in pair["flips"])
+    assert (lost, gained) == (182, 100)
+
+    itself = project.wise("compare", str(run.folder), str(run.folder), "--fail-if-worse")
+    assert itself.status == 0
+    assert itself.text.count("no change found in 6 forms") == 2
+    assert itself.text.count("0 verdicts lost, 0 gained") == 2
