@@ -31,7 +31,7 @@ def rows_file(tmp_path, *, models=("gpt-4.1-mini",), tokens=True, n_items=30, sc
 
 
 def run(capsys, *arguments):
-    status = main(["plan-power", *arguments, "--simulations", "20", "--replicates", "100"])
+    status = main(["plan-power", "--simulations", "20", "--replicates", "100", *arguments])
     said = capsys.readouterr()
     return status, said.out, said.err
 
@@ -43,6 +43,7 @@ def test_it_says_how_large_a_run_must_be_and_what_it_costs(tmp_path, capsys):
     lines = out.splitlines()
     assert "to see a drop of" in lines[0]
     assert "30 points, from 50.0" in lines[0]
+    assert "(Holm over 2 forms, p < 0.05)" in lines[0]
     header, small, large, conclusion = lines[3:7]
     assert header.split() == ["items", "repetitions", "requests", "tokens", "USD", "power"]
     # 2 forms × 100 items × 3 repetitions, 40 tokens each; the price is that of the registry.
@@ -59,8 +60,20 @@ def test_a_gap_is_planned_for_from_the_reference_form(tmp_path, capsys):
         capsys, rows_file(tmp_path, tokens=False), "--gap", "25", "--items", "200", "--repetitions", "3"
     )
     assert status == 0
-    assert "to see NEG 25 points below POS, which has 50.0" in out
+    # Only NEG is held against POS: one test, nothing to correct for.
+    assert "to see NEG 25 points below POS, which has 50.0 (Holm over 1 form, p < 0.05)" in out
     assert "–" in out
+
+
+def test_zeros_before_a_number_change_nothing_and_columns_end_below_one_another(tmp_path, capsys):
+    arguments = (rows_file(tmp_path), "--drop", "20", "--repetitions", "1", "--items")
+    plain, padded = (run(capsys, *arguments, sizes) for sizes in ("5,10", "00000000005, 010"))
+    assert (plain, plain[0]) == (padded, 0)
+    grid = plain[1].splitlines()[3:6]
+    assert len({len(line) for line in grid}) == 1
+    assert [
+        line.startswith(start) for line, start in zip(grid, ("items", "    5", "   10"), strict=True)
+    ] == [True] * 3
 
 
 def test_what_is_too_small_is_said(tmp_path, capsys):
@@ -85,6 +98,10 @@ def test_equal_seeds_give_equal_plans(tmp_path, capsys):
         (("--drop", "5", "--power", "100"), "--power: must be a number above 0 and below 100"),
         (("--drop", "5", "--items", "0"), "--items: must be whole numbers from 1"),
         (("--drop", "5", "--items", "5,,6"), "--items: must be whole numbers from 1"),
+        (("--drop", "5", "--items", "0000000100001"), "--items: must be whole numbers from 1 to 100000"),
+        (("--drop", "5", "--items", "9" * 5000), "--items: must be whole numbers from 1 to 100000"),
+        (("--drop", "5", "--simulations", "10,20"), "--simulations: must be a whole number from 1"),
+        (("--drop", "5", "--replicates", "10,20"), "--replicates: must be a whole number from 1"),
         (("--drop", "5", "--form", "CNEG"), "--form: 'CNEG' is not among the forms"),
         (("--gap", "5", "--form", "POS"), "--form: 'POS' is not among the forms"),
         (("--drop", "5", "--panel", "x"), "--panel: choose one of exact_count, not 'x'"),

@@ -40,12 +40,21 @@ def print_lines(lines: Iterable[str], stream: TextIO) -> None:
         print(degrade(line, stream.encoding), file=stream)
 
 
-def print_table(rows: Sequence[Sequence[str]], stream: TextIO) -> None:
-    """Print rows with their columns below one another; the first row is the header."""
+def print_table(rows: Sequence[Sequence[str]], stream: TextIO, *, right: bool = False) -> None:
+    """Print rows with their columns below one another; the first row is the header.
+
+    Parameters
+    ----------
+    right
+        Whether columns end below one another, as numbers do.
+    """
     from wise_pytest.report.text import display_width, pad
 
     widths = [max(map(display_width, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(pad, row, widths)).rstrip() for row in rows)
+    lines = (
+        "  ".join(pad(cell, width, right=right) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    )
     print_lines(lines, stream)
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wise_pytest.commands.console import help_of, print_lines
+from wise_pytest.commands.console import help_of, print_lines, print_table
 from wise_pytest.commands.gate import SETTINGS_FILE
 from wise_pytest.errors import OptionError
 
@@ -102,8 +102,8 @@ def _plan_power(parsed: argparse.Namespace) -> int:
 
     wanted = _percent(parsed.power, "--power")
     items, repetitions = _sizes(parsed.items, "--items"), _sizes(parsed.repetitions, "--repetitions")
-    simulations = _sizes(parsed.simulations, "--simulations")[0]
-    replicates = _sizes(parsed.replicates, "--replicates")[0]
+    simulations = _size(parsed.simulations, "--simulations")
+    replicates = _size(parsed.replicates, "--replicates")
     seed = bootstrap_seed(parsed.seed, "--seed")
     table = read_table(parsed.rows)
     panel, model = _chosen(table, "panel", parsed.panel), _chosen(table, "model", parsed.model)
@@ -127,7 +127,7 @@ def _plan_power(parsed: argparse.Namespace) -> int:
             )
             n_requests = n_items * n_repetitions * len(recorded.forms)
             found.append(_Size(n_items, n_repetitions, n_requests, float(rate.value or 0)))
-    print_lines(_table(found, cost), sys.stdout)
+    print_table(_table(found, cost), sys.stdout, right=True)
     print_lines(_conclusion(found, wanted, simulations, cost), sys.stdout)
     return 0
 
@@ -192,7 +192,13 @@ def _introduction(question: Question, recorded: Recorded, panel: str, model: str
     else:
         high = POINTS * recorded.means[question.reference]
         what = f"{question.form} {points} below {question.reference}, which has {high:.1f}"
-    return f"{panel}, {model}: to see {what} (Holm over {len(recorded.forms)} forms, p < 0.05)"
+    # The reference form is held against none.
+    n_forms = len(recorded.forms) - (question.effect == "gap")
+    return f"{panel}, {model}: to see {what} (Holm over {_counted(n_forms)}, p < 0.05)"
+
+
+def _counted(n_forms: int) -> str:
+    return f"{n_forms} form" if n_forms == 1 else f"{n_forms} forms"
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,8 +239,8 @@ class _Cost:
         return n_requests * per_request
 
 
-def _table(found: Sequence[_Size], cost: _Cost) -> list[str]:
-    grid = [("items", "repetitions", "requests", "tokens", "USD", "power")]
+def _table(found: Sequence[_Size], cost: _Cost) -> list[tuple[str, ...]]:
+    grid: list[tuple[str, ...]] = [("items", "repetitions", "requests", "tokens", "USD", "power")]
     for size in found:
         tokens, usd = cost.tokens(size.n_requests), cost.usd(size.n_requests)
         grid.append(
@@ -247,8 +253,7 @@ def _table(found: Sequence[_Size], cost: _Cost) -> list[str]:
                 f"{POINTS * size.power:.0f} %",
             )
         )
-    widths = [max(len(row[place]) for row in grid) for place in range(len(grid[0]))]
-    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in grid]
+    return grid
 
 
 def _conclusion(found: Sequence[_Size], wanted: float, simulations: int, cost: _Cost) -> Iterator[str]:
@@ -296,8 +301,19 @@ def _percent(text: str, name: str) -> float:
     return value / POINTS
 
 
+def _size(text: str, name: str) -> int:
+    stripped = text.strip()
+    # Leading zeros mean nothing; the length is checked first, since Python refuses to read very long numbers.
+    digits = stripped.lstrip("0")
+    if not (stripped.isascii() and stripped.isdigit() and digits and len(digits) <= len(str(MAX_SIZE))):
+        digits = "0"
+    if not 1 <= int(digits) <= MAX_SIZE:
+        raise OptionError(f"{name}: must be a whole number from 1 to {MAX_SIZE}, not {text!r}")
+    return int(digits)
+
+
 def _sizes(text: str, name: str) -> list[int]:
-    parts = [part.strip() for part in text.split(",")]
-    if not all(part.isascii() and part.isdigit() and 1 <= int(part[:7]) <= MAX_SIZE for part in parts):
-        raise OptionError(f"{name}: must be whole numbers from 1 to {MAX_SIZE}, not {text!r}")
-    return [int(part) for part in parts]
+    try:
+        return [_size(part, name) for part in text.split(",")]
+    except OptionError as error:
+        raise OptionError(f"{name}: must be whole numbers from 1 to {MAX_SIZE}, not {text!r}") from error
