@@ -10,7 +10,7 @@ import json
 import os
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -162,9 +162,9 @@ def _build(
         forms=forms,
         items=values["items"],
         repetitions=_positive(values["repetitions"], "--wise-repetitions"),
-        out=_folder(config, values["out"], DEFAULT_OUT),
-        cassettes=_folder(config, values["cassettes"], DEFAULT_CASSETTES),
-        reports=_reports(values["report"]),
+        out=_place(config, "out", values["out"]) or config.rootpath / DEFAULT_OUT,
+        cassettes=_place(config, "cassettes", values["cassettes"]) or config.rootpath / DEFAULT_CASSETTES,
+        reports=_reports(config, values["report"]),
         exclude=_excluded(values["exclude"], [selected.endpoint.name for selected in models]),
         seed=bootstrap_seed(values["seed"], "--wise-seed"),
         replicates=bootstrap_replicates(values["replicates"], "--wise-replicates"),
@@ -291,11 +291,12 @@ def _positive(text: str | None, name: str) -> int | None:
 
 
 def _openings(config: pytest.Config, text: str | None) -> tuple[str, ...] | None:
-    if text is None:
+    path = _place(config, "openings", text)
+    if path is None:
         return None
     from wise_pytest.audit.texts import read_openings
 
-    return read_openings(config.invocation_params.dir / text, option="--wise-openings")
+    return read_openings(path, option="--wise-openings")
 
 
 def bootstrap_seed(text: str | None, name: str) -> int:
@@ -329,19 +330,41 @@ def _whole(text: str | None, name: str, *, default: int, most: int) -> int:
     return int(text)
 
 
-def _folder(config: pytest.Config, text: str | None, default: str) -> Path:
-    """An explicit folder is relative to where pytest was called, a default one to the root folder."""
+def _place(config: pytest.Config, name: str, text: str | None) -> Path | None:
+    """A path that an option names, from where that was written.
+
+    On the command line it is relative to where pytest was called, in the ini
+    file to the root folder.
+
+    Raises
+    ------
+    OptionError
+        If it starts with the home of nobody.
+    """
     if text is None:
-        return config.rootpath / default
-    return config.invocation_params.dir / Path(text).expanduser()
+        return None
+    try:
+        return _base(config, name) / Path(text).expanduser()
+    except RuntimeError as error:
+        raise OptionError(f"--wise-{name} {text!r}: {error}; write the path out") from error
 
 
-def _reports(texts: Sequence[str]) -> tuple[ReportKind, ...]:
+def _base(config: pytest.Config, name: str) -> Path:
+    """What the relative paths of an option are relative to."""
+    in_ini = config.getoption(f"wise_{name}", default=None) is None
+    return config.rootpath if in_ini else config.invocation_params.dir
+
+
+def _reports(config: pytest.Config, texts: Sequence[str]) -> tuple[ReportKind, ...]:
     if not texts:
         return ()
     from wise_pytest.report.kinds import parse_report_option
 
-    return tuple(parse_report_option(text) for text in texts)
+    base = _base(config, "report")
+    if base == config.invocation_params.dir:
+        base = Path()  # paths stay as they were written, and are shown so
+    kinds = map(parse_report_option, texts)
+    return tuple(kind if kind.path is None else replace(kind, path=base / kind.path) for kind in kinds)
 
 
 def _excluded(names: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
@@ -495,13 +518,11 @@ def _baseline(
                 f"--wise-baseline-map: {name!r} is not among the models of this run: "
                 f"{', '.join(models) or 'none'}"
             )
-    if values["baseline"] is None:
+    path = _place(config, "baseline", values["baseline"])
+    if path is None:
         if mapped or values["baseline-shared"]:
             raise OptionError("--wise-baseline-map and --wise-baseline-shared need --wise-baseline FILE")
         return None
-    path = config.invocation_params.dir / Path(values["baseline"]).expanduser()
-    if config.getoption("wise_baseline", default=None) is None:
-        path = config.rootpath / Path(values["baseline"]).expanduser()
     return BaselineSettings(path=path, models=mapped, shared=bool(values["baseline-shared"]))
 
 
