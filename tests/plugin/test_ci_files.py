@@ -88,6 +88,9 @@ class Shell:
             "CALLS": str(self.calls),
             "MODEL": "m",
             "WISE_MODEL": "m",
+            "MAX_COST": "5",
+            "GITHUB_RUN_ID": "77",
+            "GITHUB_RUN_ATTEMPT": "2",
             "GITHUB_STEP_SUMMARY": str(project.path / "summary.md"),
             "GIT_CONFIG_GLOBAL": os.devnull,
         }
@@ -153,10 +156,17 @@ def test_the_nightly_job_asks_again_compares_and_proposes(shell: Shell, recorded
     )
     assert prepared.returncode == 0, prepared.stderr
     job = loaded(ROOT / "ci/github/wording-nightly.yml")["jobs"]["record"]
+    assert any('--wise-max-cost "$MAX_COST"' in step.get("run", "") for step in job["steps"])
     with LoopbackServer(port=port_of(recorded)) as server:
         shell.steps(job)
         assert server.n_requests == 12
-    assert "gh pr create --head recordings-" in shell.calls.read_text()
+    called = shell.calls.read_text()
+    # A second run of one day has a branch of its own; the text is one that the service takes.
+    assert re.search(r"gh pr create --head recordings-[0-9]{8}-77-2 .*--body-file comment\.md\n", called)
+    comment = (shell.path / "comment.md").read_text("utf-8")
+    assert comment.startswith("# WISE audit")
+    assert "## Since the baseline" in comment
+    assert len(comment) <= 65_536
     pushed = shell.run("git --git-dir ../origin.git log --all --format=%s")
     assert pushed.stdout.splitlines()[0] == "New recordings of m"
     assert "## Since the baseline" in (shell.path / "reports/latest/audit.md").read_text("utf-8")
