@@ -272,7 +272,9 @@ def error_row(cell: Cell, reason: str, *, run: str) -> Row:
 def _row_from_dict(record: Mapping[str, Any], *, where: str) -> Row:
     schema = record.get("schema", ROW_SCHEMA)
     if schema != ROW_SCHEMA:
-        raise RowsError(f"{where}: schema {_cut(schema)} is not {ROW_SCHEMA!r}, the one this version reads")
+        raise RowsError(
+            f"{where}: schema {cut_value(schema)} is not {ROW_SCHEMA!r}, the one this version reads"
+        )
     values: dict[str, Any] = {}
     for name in _REQUIRED_TEXT:
         values[name] = _text(record, name, where=where, required=True)
@@ -344,7 +346,7 @@ def _outcome(record: Mapping[str, Any], *, where: str) -> tuple[bool | None, Sta
         raise RowsError(f"{where}: 'compliant' is missing")
     status = record.get("status", "ok" if compliant is not None else "error")
     if status not in STATUSES:
-        raise RowsError(f"{where}: 'status' must be one of {', '.join(STATUSES)}, not {_cut(status)}")
+        raise RowsError(f"{where}: 'status' must be one of {', '.join(STATUSES)}, not {cut_value(status)}")
     if (status in SCORED_STATUSES) != (compliant is not None):
         raise RowsError(
             f"{where}: 'compliant' is {json.dumps(compliant)}, which contradicts the status {status!r}"
@@ -364,7 +366,7 @@ def _target(value: Any, *, where: str) -> Target | None:
         if _is_int(first) and isinstance(second, str):
             return (first, second)
     expected = "a whole number, a text, two whole numbers, a number and a text, or a list of texts"
-    raise RowsError(f"{where}: 'target' must be {expected}, not {_cut(value)}")
+    raise RowsError(f"{where}: 'target' must be {expected}, not {cut_value(value)}")
 
 
 def _usage(value: Any, *, where: str) -> Usage:
@@ -373,7 +375,7 @@ def _usage(value: Any, *, where: str) -> Usage:
     if not isinstance(value, dict) or any(
         value.get(name) is not None and not _is_int(value.get(name)) for name in _USAGE_FIELDS
     ):
-        raise RowsError(f"{where}: 'usage' must be an object of token counts, not {_cut(value)}")
+        raise RowsError(f"{where}: 'usage' must be an object of token counts, not {cut_value(value)}")
     return Usage(**{name: value.get(name) for name in _USAGE_FIELDS})
 
 
@@ -382,10 +384,10 @@ def _is_int(value: Any) -> TypeGuard[int]:
 
 
 def _shown(record: Mapping[str, Any], name: str) -> str:
-    return _cut(record[name]) if name in record else "missing"
+    return cut_value(record[name]) if name in record else "missing"
 
 
-def _cut(value: Any) -> str:
+def cut_value(value: Any) -> str:
     """A value for a message of one line, cut where it is long."""
     text = repr(value)
     return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"

@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from wise_pytest.audit.judging import RANKING_METRICS, Check, Metric, Question, question
+from wise_pytest.stats.ranking import MIN_MODELS
 from wise_pytest.stats.rates import Interval, wilson_interval
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
 
 _MODEL_METRICS: tuple[Metric, ...] = ("coverage", "gap", "worst", "mean")
 _CHANGE_METRICS: tuple[Metric, ...] = ("gap_increase", "form_drop")
-_MIN_MODELS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def _mean_of_wilson(results: Pooled) -> Interval:
 
 
 def _ranking_checks(audit: Audit, rules: GateRules) -> Iterator[Check]:
-    if len(audit.models) < _MIN_MODELS:
+    if len(audit.models) < MIN_MODELS:
         asked = [found for metric in RANKING_METRICS if (found := question(rules, metric)) is not None]
         yield from (found.leave_open("a ranking needs two models") for found in asked)
         return
@@ -213,7 +213,7 @@ def _ranking_checks(audit: Audit, rules: GateRules) -> Iterator[Check]:
 
 def _why_unranked(panel: PanelAudit) -> str | None:
     """Why a whole panel has no ranking, or ``None``."""
-    if len(panel.models) < _MIN_MODELS:
+    if len(panel.models) < MIN_MODELS:
         return f"a ranking needs two primary models, and this panel has {len(panel.models)}"
     if panel.primary.summary is None or panel.primary.summary.reference is None:
         return f"no scored row of the reference form {panel.reference}"

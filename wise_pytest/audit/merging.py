@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from wise_pytest.audit.table import FIELDS, KEY_FIELDS, Coded, Numbers
 from wise_pytest.errors import RowsError
+from wise_pytest.records import cut_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,8 +32,6 @@ _VALUE_BYTES = 16
 _PIECE_ROWS = 50_000
 _MIN_KEYS = 1_000_000
 """Up to so many keys, or one a row, a place for each is cheaper than sorting them."""
-_MAX_SHOWN = 200
-"""Characters of a value that a message shows."""
 
 
 def merged(table: RowTable) -> RowTable:
@@ -102,14 +101,9 @@ def _require_one(table: RowTable, name: str, *, of: Sequence[str]) -> None:
     cell = ", ".join(f"{field} {table.coded(field).get(row)}" for field in of)
     raise RowsError(
         f"{table.places.name(first)} and {table.places.name(row)} hold different {name}s for {cell}: "
-        f"{_cut(table.coded(name).get(first))} and {_cut(table.coded(name).get(row))}; "
+        f"{cut_value(table.coded(name).get(first))} and {cut_value(table.coded(name).get(row))}; "
         "they are of different versions of the panel: audit them apart"
     )
-
-
-def _cut(value: object) -> str:
-    text = repr(value)
-    return text if len(text) <= _MAX_SHOWN else text[:_MAX_SHOWN] + "…"
 
 
 def combined(columns: Sequence[Coded]) -> Ints:

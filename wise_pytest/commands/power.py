@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wise_pytest.audit.rules import POINTS
 from wise_pytest.commands.console import help_of, print_lines, print_table
 from wise_pytest.commands.gate import SETTINGS_FILE
 from wise_pytest.errors import OptionError
@@ -27,7 +28,6 @@ DEFAULT_POWER = "80"
 DEFAULT_SIMULATIONS = "200"
 DEFAULT_REPLICATES = "500"
 MAX_SIZE = 100_000
-POINTS = 100
 MILLION = 1_000_000
 
 

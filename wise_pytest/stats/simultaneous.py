@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from wise_pytest.stats.contrasts import CONFIDENCE
 from wise_pytest.stats.rates import Interval, wilson_interval
+from wise_pytest.stats.summary import MIN_FORMS_FOR_GAP
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from wise_pytest.stats.rates import Rate
 
     Floats: TypeAlias = NDArray[np.float64]
-
-MIN_FORMS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def range_bounds(rates: Sequence[Rate], draws: Floats) -> RangeBounds:
     below, above = _open(rates)
     low, high = _band(points, draws)
     worst = Interval(max(0.0, float((low - below).min())), min(1.0, float((high + above).min())))
-    if len(rates) < MIN_FORMS:
+    if len(rates) < MIN_FORMS_FOR_GAP:
         return RangeBounds(worst, None)
     one, other = np.triu_indices(len(rates), k=1)
     low, high = _band(points[one] - points[other], draws[:, one] - draws[:, other])
