@@ -52,7 +52,8 @@ class Ahead:
         self._cell_of = cell_of
         self._width = width
         self._has_replied = has_replied
-        self._asking: set[Function] = set()
+        self._asking: dict[Function, None] = {}
+        """Functions that have asked, in the order in which they have."""
         self._waiting: dict[Function, deque[Cell]] = {}
         """Cells of tests that are certain to come, by their function, not handed on yet."""
         self._handed_on: set[CellKey] = set()
@@ -67,14 +68,14 @@ class Ahead:
                 function = function_of(item)
                 self._waiting.setdefault(function, deque()).append(cell)
                 changed.add(function)
-        if changed & self._asking:
+        if changed & self._asking.keys():
             self._hand_on()
 
     def asked(self, item: pytest.Item, cell: Cell) -> None:
         """Learn that a test asks for its cell; more of its kind will."""
         function = function_of(item)
         is_new = function not in self._asking
-        self._asking.add(function)
+        self._asking[function] = None
         waiting = self._waiting.get(function)
         if cell.key in self._handed_on:
             self._handed_on.remove(cell.key)

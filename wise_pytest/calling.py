@@ -41,8 +41,6 @@ class Target:
     session: Mapping[str, Any]
     """How recordings of this run are made."""
     writer: str
-    refresh: Callable[[], None]
-    """Makes what other processes have recorded known here, if need be."""
     lane: str
     limits: Limits
 
@@ -96,11 +94,10 @@ class CellCall:
         return self._most
 
     def wanted(self) -> bool:
-        """Whether the record mode sends this cell out, and nobody has recorded it meanwhile."""
+        """Whether the record mode sends this cell out, and it is not known to be recorded."""
         pack, mode = self.target.pack, self.target.record_mode
         if pack is None or mode in {"all", "rewrite"}:
             return True
-        self.target.refresh()
         key = (self.cell.item, self.cell.form, self.cell.repetition)
         if key not in pack:
             return True

@@ -83,6 +83,7 @@ def configure(config: pytest.Config) -> None:
     pytest.UsageError
         For the first thing that is wrong, in one line.
     """
+    books = None
     try:
         settings = read_settings(config)
         if settings is None:
@@ -93,6 +94,8 @@ def configure(config: pytest.Config) -> None:
             )
         if settings.plan_only:
             run_alone(config)
+        if settings.is_live and distributes(config) and not is_worker(config):
+            books = make_books()
         identity = (
             shared_identity(config)
             if is_worker(config)
@@ -100,10 +103,16 @@ def configure(config: pytest.Config) -> None:
                 settings,
                 live=not config.option.collectonly and not settings.plan_only,
                 steals=getattr(config.option, "dist", "no") == "worksteal",
-                books=make_books() if settings.is_live and distributes(config) else None,
+                books=books,
             )
         )
-        session = Session(settings, identity, writer=worker_name(config), place=worker_place(config))
+        session = Session(
+            settings,
+            identity,
+            writer=worker_name(config),
+            place=worker_place(config),
+            has_controller=is_worker(config),
+        )
         baseline = None
         if not is_worker(config):
             if not config.option.collectonly and not settings.plan_only:
@@ -111,6 +120,7 @@ def configure(config: pytest.Config) -> None:
                 baseline = open_baseline(settings)
             session.check_recordings()
     except ConfigError as error:
+        remove_books(None if books is None else str(books))  # no hook of ours will be there to do it
         raise pytest.UsageError(str(error)) from error
     if is_worker(config):
         config.pluginmanager.register(RunningHooks(config, session), "wise-running")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import secrets
+import threading
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -96,7 +97,13 @@ class Session:
     """One process's part in a run: which cells there are, and what running one takes."""
 
     def __init__(
-        self, settings: Settings, identity: RunIdentity, *, writer: str, place: tuple[int, int] = (0, 1)
+        self,
+        settings: Settings,
+        identity: RunIdentity,
+        *,
+        writer: str,
+        place: tuple[int, int] = (0, 1),
+        has_controller: bool = False,
     ) -> None:
         self.settings = settings
         self.identity = identity
@@ -112,7 +119,10 @@ class Session:
         self._targets: dict[tuple[str, str], Target] = {}
         self._ledger: Ledger | None = None
         self._n_deaths = 0
-        self._parent = os.getppid()
+        self._learning = threading.Lock()
+        # A worker that has lost its controller asks nothing more. Whoever has started the other
+        # processes may well be gone, as after "nohup pytest &" and the end of the shell.
+        self._controller = os.getppid() if has_controller else None
 
     @property
     def store(self) -> CassetteStore:
@@ -328,7 +338,6 @@ class Session:
             record_mode=settings.record_mode,
             session=self._recording_session(endpoint, panel),
             writer=self._writer,
-            refresh=self.learn_of_deaths,
             lane=f"{endpoint.provider} {urlsplit(endpoint.base_url).netloc}",
             limits=self._limits(endpoint),
         )
@@ -354,12 +363,24 @@ class Session:
 
     def learn_of_deaths(self) -> None:
         """Take over what a worker had recorded that has died: its tests may have come to this one."""
-        if self.identity.books is None:
+        if not self._has_news():
             return
-        n_deaths = count_deaths(self.identity.books)
-        if n_deaths != self._n_deaths:
-            self._n_deaths = n_deaths
-            self.store.reread()
+        with self._learning:
+            n_deaths = self._count_deaths()
+            if n_deaths != self._n_deaths:
+                self.store.reread()
+                self._n_deaths = n_deaths  # only now: until then nobody may take what is known for all
+
+    def _has_news(self) -> bool:
+        """Whether a worker has died whose recordings are not all known here."""
+        return self._count_deaths() != self._n_deaths
+
+    def _count_deaths(self) -> int:
+        return 0 if self.identity.books is None else count_deaths(self.identity.books)
+
+    def _is_alive(self) -> bool:
+        """Whether the run goes on."""
+        return self._controller is None or os.getppid() == self._controller
 
     def failed_row(self, cell: Cell, reason: str) -> Row:
         """The row of a cell whose test ended without an answer."""
@@ -373,6 +394,8 @@ class Session:
         finally:
             if self._store is not None:
                 self._store.close()
+            if self._ledger is not None:
+                self._ledger.close()
 
     @property
     def n_in_flight(self) -> int:
@@ -417,7 +440,9 @@ class Session:
             self._client = Client(
                 needs_cassette=not self.settings.disable_recording,
                 ledger=self.ledger,
-                alive=lambda: os.getppid() == self._parent,
+                alive=self._is_alive,
+                has_news=self._has_news,
+                learn=self.learn_of_deaths,
             )
         return self._client
 
@@ -451,28 +476,8 @@ class Session:
             name for name, endpoint in self._endpoints.items() if endpoint.key_env and not self._key(endpoint)
         }
         for cell in cells:
-            if cell.model in wanting and self._would_call(cell):
+            if cell.model in wanting and self.call(cell).wanted():
                 require_key(self._endpoints[cell.model], os.environ)
-
-    def _would_call(self, cell: Cell) -> bool:
-        """Whether this cell cannot be answered by a recording."""
-        settings = self.settings
-        if settings.disable_recording or settings.record_mode not in {"once", "new_episodes"}:
-            return True
-        recording = self.store.pack(cell.panel, cell.model).get((cell.item, cell.form, cell.repetition))
-        if recording is None:
-            return True
-        if settings.record_mode == "once":
-            return False
-        from wise_pytest.cassettes.stale import explain_difference
-        from wise_pytest.endpoints.protocols import PROTOCOLS
-
-        endpoint = self._endpoints[cell.model]
-        protocol = PROTOCOLS[endpoint.protocol]
-        request = protocol.build_request(cell.prompt, endpoint, self.panel(cell.panel).decoding, None)
-        return bool(
-            explain_difference(recording.exchange, method=request.method, url=request.url, body=request.body)
-        )
 
     def _recording_session(self, endpoint: Endpoint, panel: Panel) -> Mapping[str, Any]:
         """How recordings of this run are made; kept once in the header of each pack."""

@@ -170,6 +170,17 @@ def test_a_damaged_recording_ends_the_run_before_it_starts(
     assert project.files() == before
 
 
+def test_a_run_that_cannot_start_leaves_no_books(project: Project, monkeypatch: pytest.MonkeyPatch):
+    project.write("taken", "a file, no folder")
+    (project.path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(project.path / "temporary"))
+    before = project.files()
+    run = project.run(*MODEL, *grid(), "--record-mode=once", "--wise-out", "taken", "-n", "2")
+    assert run.status == 4
+    assert project.files() == before
+    assert list((project.path / "temporary").glob("wise-*")) == []
+
+
 def test_a_report_folder_that_cannot_be_written(project: Project, recorded: Recorded):
     project.write("taken", "a file, no folder")
     before = project.files()

@@ -110,6 +110,17 @@ def test_where_a_failure_may_end_the_session_little_is_fed_and_nothing_before_a_
     assert fed.asked(rest[3]) == []
 
 
+def test_functions_are_fed_in_the_order_in_which_they_have_asked():
+    fed = Fed(width=100, replied=False)
+    functions = [f"test_{n}" for n in range(12)]
+    for function in functions:
+        first, second = Item(f"{function} first", function), Item(f"{function} second", function)
+        fed.ahead.add([second])
+        assert fed.asked(first) == []
+    fed.replied = True
+    assert fed.asked(Item("last", functions[5])) == [f"{function} second" for function in functions]
+
+
 # The queue of a worker
 
 

@@ -6,6 +6,7 @@ import json
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,52 @@ def test_a_slow_provider_does_not_hold_up_another(client: Client):
         for ask in asks:
             take(client, ask)
         assert time.monotonic() - began < 0.9
+
+
+def test_nothing_is_asked_ahead_while_what_others_have_recorded_is_still_being_read():
+    news, read, learning = [True], threading.Event(), threading.Event()
+
+    def learn() -> None:
+        learning.set()
+        assert read.wait(10)
+        asks[1].is_wanted = False  # another process has recorded it
+        news[0] = False
+
+    with (
+        LoopbackServer() as server,
+        Client(FAST, has_news=lambda: news[0], learn=learn) as client,
+    ):
+        asks = [Ask(f"q{n}", server.base_url) for n in range(3)]
+        client.expect(asks[:2])
+        assert learning.wait(10)
+        assert take(client, asks[2]).status == 200  # the loop is not held up meanwhile
+        assert server.n_requests == 1
+        read.set()
+        wait_until(lambda: client.holds("q0"))
+        assert take(client, asks[0]).status == 200
+        assert sorted(request.prompt or "" for request in server.requests) == ["q0", "q2"]
+
+
+def test_what_cannot_be_learnt_is_left_to_the_tests_of_the_cells():
+    def learn() -> None:
+        raise CassetteError("damaged")
+
+    with LoopbackServer() as server, Client(FAST, has_news=lambda: True, learn=learn) as client:
+        asks = [Ask(f"q{n}", server.base_url) for n in range(3)]
+        client.expect(asks)
+        assert [take(client, ask).status for ask in asks] == [200] * 3
+        assert server.n_requests == 3
+
+
+def test_a_reply_that_was_asked_ahead_is_taken_once(client: Client):
+    """Of threads that ask for one cell at the same time one gets it; another asks anew."""
+    with LoopbackServer() as server:
+        asks = [Ask(f"q{n}", server.base_url) for n in range(20)]
+        client.expect(asks)
+        wait_until(lambda: all(len(ask.kept) == 1 for ask in asks) and client.n_in_flight == 0)
+        with ThreadPoolExecutor(4) as threads:
+            taken = [text(reply) for reply in threads.map(lambda ask: take(client, ask), asks * 2)]
+        assert len(set(taken)) == len(taken) == server.n_requests
 
 
 def test_nothing_is_started_ahead_once_the_run_has_lost_its_parent():

@@ -63,6 +63,10 @@ class Client:
         The run's books; of this client alone unless given.
     alive
         Whether the run goes on; asked before a call is started that nobody waits for.
+    has_news, learn
+        Whether other processes have recorded what is not known here, asked likewise, and what
+        makes it known. That may take a while; it runs in a thread of its own, and until it is
+        done nothing is asked ahead.
     sleep, rng
         Replaced by tests. ``rng`` only spreads pauses; it never touches a result.
     """
@@ -74,6 +78,8 @@ class Client:
         needs_cassette: bool = False,
         ledger: Ledger | None = None,
         alive: Callable[[], bool] = lambda: True,
+        has_news: Callable[[], bool] = lambda: False,
+        learn: Callable[[], None] = lambda: None,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         rng: random.Random | None = None,
     ) -> None:
@@ -81,13 +87,20 @@ class Client:
         self._needs_cassette = needs_cassette
         self.ledger = ledger or Ledger()
         self._alive = alive
+        self._has_news = has_news
+        self._learn = learn
+        self._learning: asyncio.Task[None] | None = None
         self._sleep = sleep
         self._rng = rng or random.Random()  # noqa: S311 - spreads pauses, protects nothing
         self._wire: Wire | None = None
         self._lock = threading.Lock()
         self._lanes: dict[str, Lane[_Begun]] = {}
         self._begun: dict[Hashable, _Begun] = {}
-        """Calls that were started and not yet taken. Written in the loop's thread, read in any."""
+        """Calls that were started and not yet taken; one is added in the loop's thread only.
+
+        Tests take finished ones from threads of their own. So taking, and looking at all of
+        them, is done under ``_lock``.
+        """
         self._asked: set[Hashable] = set()
         """Calls that are not to be started ahead any more, since a test has asked for them."""
         self._money = asyncio.Lock()
@@ -106,7 +119,7 @@ class Client:
     @property
     def n_in_flight(self) -> int:
         """Requests under way."""
-        return sum(begun.in_flight for begun in tuple(self._begun.values()))
+        return sum(begun.in_flight for begun in self._all_begun())
 
     @property
     def has_replied(self) -> bool:
@@ -177,6 +190,7 @@ class Client:
         finally:
             wire.close()
             self._wire = self._stopped = None
+            self._learning = None
             self._money = asyncio.Lock()  # it belonged to the loop that has ended
             self._begun.clear()
             self._lanes.clear()
@@ -185,11 +199,10 @@ class Client:
     def _live(self, request: HttpRequest, *, call: Call | None, on_live: Callable[[], None]) -> Response:
         """The real exchange."""
         call = call or _Single(request)
-        begun = self._begun.get(call.key)
-        if begun is not None and begun.done.done():
-            self._begun.pop(call.key, None)
+        finished = self._take_finished(call.key)
+        if finished is not None:
             on_live()
-            return begun.done.result()
+            return finished.done.result()
         waiting: Future[Response] = Future()
         self._opened_wire().call_soon(self._demand, call, waiting)
         on_live()
@@ -199,6 +212,24 @@ class Client:
             # At once: until the session has come to its end, much more could be asked.
             self._opened_wire().call_soon(self._stop, _closed())
             raise
+
+    def _take_finished(self, key: Hashable) -> _Begun | None:
+        """The call of that key, if it has its reply; whoever takes it is the only one."""
+        with self._lock:
+            begun = self._begun.get(key)
+            if begun is None or not begun.done.done():
+                return None
+            return self._begun.pop(key)
+
+    def _all_begun(self) -> tuple[_Begun, ...]:
+        with self._lock:
+            return tuple(self._begun.values())
+
+    def _add(self, call: Call) -> _Begun:
+        begun = _Begun(call)
+        with self._lock:
+            self._begun[call.key] = begun
+        return begun
 
     def _opened_wire(self) -> Wire:
         from wise_pytest.transport.wire import Wire  # here, because a replay never needs it
@@ -223,7 +254,7 @@ class Client:
             if self._stopped is not None:
                 waiting.set_exception(self._stopped)
                 return
-            begun = self._begun[call.key] = _Begun(call)
+            begun = self._add(call)
             self._asked.add(call.key)
             lane = self._lane(call)
             lane.urgent.append(begun)
@@ -231,7 +262,8 @@ class Client:
         begun.done.add_done_callback(partial(self._hand_over, call.key, waiting))
 
     def _hand_over(self, key: Hashable, waiting: Future[Response], done: Future[Response]) -> None:
-        self._begun.pop(key, None)
+        with self._lock:
+            self._begun.pop(key, None)
         error = done.exception()
         if error is not None:
             waiting.set_exception(error)
@@ -269,13 +301,31 @@ class Client:
                     asyncio.get_running_loop().call_soon(self._pump, lane)
                     return
 
-    @staticmethod
-    def _has_next(lane: Lane[_Begun]) -> bool:
+    def _has_next(self, lane: Lane[_Begun]) -> bool:
         while lane.returning and lane.returning[0].done():
             lane.returning.popleft()  # its call was given up meanwhile
-        # Of a provider that is down, nothing is asked that nobody waits for.
-        ahead = bool(lane.coming) and lane.health.down_since is None
+        # Of a provider that is down, nothing is asked that nobody waits for, nor what may be recorded.
+        ahead = bool(lane.coming) and lane.health.down_since is None and not self._is_learning()
         return bool(lane.returning or lane.urgent) or ahead
+
+    def _is_learning(self) -> bool:
+        """Whether what others have recorded is still to become known."""
+        if self._learning is None and self._has_news():
+            self._learning = asyncio.get_running_loop().create_task(self._learn_apart())
+        return self._learning is not None
+
+    async def _learn_apart(self) -> None:
+        """Learn in a thread of its own, so that no deadline waits for a disk."""
+        try:
+            await asyncio.to_thread(self._learn)
+        except (WiseError, OSError):
+            # The tests of what was to come meet the same, and say so.
+            for lane in self._lanes.values():
+                lane.coming.clear()
+        finally:
+            self._learning = None
+        for lane in tuple(self._lanes.values()):
+            self._pump(lane)
 
     def _start(self, begun: _Begun, lane: Lane[_Begun]) -> None:
         lane.started(n_tokens=_n_tokens(begun.call))
@@ -301,8 +351,7 @@ class Client:
                 return None
         except WiseError:
             return None  # its own test comes to the same, and says so
-        begun = self._begun[call.key] = _Begun(call)
-        return begun
+        return self._add(call)
 
     async def _run(self, begun: _Begun, lane: Lane[_Begun]) -> None:
         from wise_pytest.transport.tries import Tries
@@ -360,8 +409,9 @@ class Client:
 
     def _wind_down(self, idle: threading.Event) -> None:
         """Say when nothing is under way any more; calls that are between two tries are dropped."""
-        under_way = [begun.task for begun in self._begun.values() if begun.in_flight and begun.task]
-        for begun in self._begun.values():
+        all_begun = self._all_begun()
+        under_way = [begun.task for begun in all_begun if begun.in_flight and begun.task]
+        for begun in all_begun:
             if begun.task is not None and not begun.in_flight:
                 begun.task.cancel()
         if under_way:
