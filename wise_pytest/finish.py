@@ -122,6 +122,14 @@ def finish_run(
     )
     document = to_document(audit, gate, comparison)
     text = dump(document)
+    outcome = {
+        "n_rows": len(rows),
+        "gate": gate.status,
+        "exit_status_of_tests": exit_status,
+        "spent": spent_record(spent),
+    }
+    # Before the reports, which tell what it says.
+    write_manifest(folder, settings, identity, plan, outcome=outcome)
     kinds = kinds_of_a_run(settings.reports)
     beside = None
     if any(kind.kind == "html" for kind in (*kinds, *settings.reports)):
@@ -136,13 +144,6 @@ def finish_run(
     ]
     if environ.get(STEP_SUMMARY):
         notes.append(append_step_summary(environ, render_markdown(document)))
-    outcome = {
-        "n_rows": len(rows),
-        "gate": gate.status,
-        "exit_status_of_tests": exit_status,
-        "spent": spent_record(spent),
-    }
-    write_manifest(folder, settings, identity, plan, outcome=outcome)
     width = shutil.get_terminal_size().columns
     lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
     lines += [Line(text) for text in spent_lines(spent, max_usd=settings.max_cost_usd)]

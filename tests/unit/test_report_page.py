@@ -221,6 +221,22 @@ class TestPage:
             assert said in page
         assert "numpy 2.0" not in render_page(DOCUMENT)
 
+    def test_the_manifest_says_what_the_calls_have_cost_and_how_they_were_decoded(self):
+        manifest = {
+            "plan": [
+                {"panel": "exact_count", "model": "m", "decoding": {"max_tokens": 120, "temperature": 0.2}}
+            ],
+            "outcome": {
+                "spent": {
+                    "m": {"calls": 7, "input_tokens": 140, "output_tokens": 56, "usd": 0.0123, "inexact": 1}
+                }
+            },
+        }
+        page = render_page(DOCUMENT, manifest=manifest)
+        assert "max_tokens 120, temperature 0.2" in page
+        assert "What the calls of this run have cost" in page
+        assert all(f">{number}<" in page for number in ("7", "140", "56", "$0.0123"))
+
     def test_a_hostile_name_is_text_everywhere(self):
         name = "<b onload=x>&amp;\u202e\x00\ud83d'\""
         document = json.loads(json.dumps(DOCUMENT).replace('"m"', json.dumps(name)))

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report import facts, tables
-from wise_pytest.report.columns import Column, words
+from wise_pytest.report.columns import Column, number, words
 from wise_pytest.report.html.views import TableView, view_table
+from wise_pytest.report.progress import money
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -46,6 +47,15 @@ _GRID = (
     Column("Forms", "forms", ("forms",)),
     Column("Repetitions", "repetitions", ("repetitions",), "count"),
     Column("Cells", "n_cells", ("n_cells",), "count"),
+    Column("Decoding", "decoding", ("decoding",)),
+)
+_SPENT = (
+    tables.MODEL,
+    Column("Calls", "calls", ("calls",), "count"),
+    Column("Tokens in", "input_tokens", ("input_tokens",), "count"),
+    Column("Tokens out", "output_tokens", ("output_tokens",), "count"),
+    Column("Cost", "usd", ("cost",)),
+    Column("Calls taken at their most", "inexact", ("inexact",), "count"),
 )
 
 
@@ -118,6 +128,7 @@ def run_tables(document: Document, manifest: Mapping[str, Any] | None) -> list[T
         found += [
             _table("Models as they were asked", _MODELS, models),
             _table("What was planned", _GRID, grid),
+            _table("What the calls of this run have cost", _SPENT, list(_spent(manifest))),
         ]
     return [view_table(table) for table in found if table.rows]
 
@@ -125,6 +136,12 @@ def run_tables(document: Document, manifest: Mapping[str, Any] | None) -> list[T
 def _grid(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in map(tables.mapping, tables.listed(manifest, "plan")):
         yield {**entry, "n_items": len(tables.listed(entry, "items"))}
+
+
+def _spent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for model, record in tables.mapping(manifest, "outcome", "spent").items():
+        usd = number(tables.mapping(record).get("usd"))
+        yield {**tables.mapping(record), "model": str(model), "cost": None if usd is None else money(usd)}
 
 
 def _table(title: str, columns: tuple[Column, ...], records: list[dict[str, Any]]) -> tables.Table:
