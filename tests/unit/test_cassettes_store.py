@@ -5,6 +5,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -561,3 +563,47 @@ def test_a_full_disk_costs_one_recording_and_no_other(tmp_path, room, kept):
     pack_parts(root)
     assert files(root) == ["p/m.jsonl"]
     assert sorted(item for item, _, _ in recorded(root)) == kept
+
+
+# The disk itself
+
+
+def test_a_slow_disk_keeps_nobody_waiting_but_the_end(tmp_path, monkeypatch):
+    asked, ready = threading.Event(), threading.Event()
+
+    def fsync(_):
+        asked.set()
+        assert ready.wait(30)
+
+    monkeypatch.setattr("wise_pytest.cassettes.store.SYNC_S", 0.0)
+    monkeypatch.setattr(os, "fsync", fsync)
+    pack = CassetteStore(tmp_path).pack("p", "m")
+    for n in range(3):
+        add(pack, recording(f"i{n}"))
+    assert asked.wait(30)
+    assert len(recorded(tmp_path)) == 3
+    closing = threading.Thread(target=pack.close)
+    closing.start()
+    closing.join(0.2)
+    assert closing.is_alive()
+    ready.set()
+    closing.join(30)
+    assert not closing.is_alive()
+
+
+def test_what_a_disk_could_not_keep_ends_the_recording(tmp_path, monkeypatch):
+    def fsync(_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("wise_pytest.cassettes.store.SYNC_S", 0.0)
+    monkeypatch.setattr(os, "fsync", fsync)
+    pack = CassetteStore(tmp_path).pack("p", "m")
+
+    def keep_on():
+        for n in range(1000):
+            add(pack, recording(f"i{n}"))
+            time.sleep(0.001)
+
+    with pytest.raises(CassetteError, match="No space left on device"):
+        keep_on()
+    pack.close()

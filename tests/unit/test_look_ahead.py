@@ -108,14 +108,17 @@ def test_each_is_asked_once_and_gets_its_own_reply(client: Client):
     assert [len(ask.kept) for ask in asks] == [1] * 12
 
 
-def test_twelve_of_a_tenth_of_a_second_take_three_tenths_at_four_a_time(client: Client):
-    with LoopbackServer(Crowd()) as server:
+def test_twelve_at_four_a_time_go_in_three_rounds():
+    """The server answers four that wait together, or, after long, is at fault."""
+    four = threading.Barrier(4)
+
+    def script(_request: Any, _n: int) -> None:
+        four.wait(30)
+
+    with LoopbackServer(script) as server, Client(Policy(timeout_s=60)) as client:
         asks = [Ask(f"q{n}", server.base_url) for n in range(12)]
-        began = time.monotonic()
         client.expect(asks)
-        for ask in asks:
-            take(client, ask)
-        assert 0.3 <= time.monotonic() - began < 0.9
+        assert [take(client, ask).attempts for ask in asks] == [1] * 12
 
 
 def test_replies_may_be_taken_in_any_order_and_by_no_one(client: Client):
@@ -150,14 +153,19 @@ def test_a_call_that_is_not_wanted_any_more_is_not_asked_ahead(client: Client):
 
 
 def test_a_slow_provider_does_not_hold_up_another(client: Client):
-    with LoopbackServer(Crowd(1.0)) as slow, LoopbackServer(Crowd(0.01)) as quick:
+    served = threading.Event()
+
+    def wait(_request: Any, _n: int) -> None:
+        served.wait(30)
+
+    with LoopbackServer(wait) as slow, LoopbackServer(Crowd(0.01)) as quick:
         client.expect([Ask(f"s{n}", slow.base_url, lane="slow") for n in range(20)])
         asks = [Ask(f"q{n}", quick.base_url, lane="quick") for n in range(20)]
         client.expect(asks)
-        began = time.monotonic()
         for ask in asks:
             take(client, ask)
-        assert time.monotonic() - began < 0.9
+        assert client.n_in_flight == 4  # all of the slow one's, of which none is answered
+        served.set()
 
 
 def test_nothing_is_asked_ahead_while_what_others_have_recorded_is_still_being_read():
@@ -276,13 +284,11 @@ def dead() -> Iterator[str]:
 def test_a_dead_endpoint_is_not_tried_in_full_for_every_call(client: Client, dead: str):
     asks = [Ask(f"q{n}", dead) for n in range(200)]
     client.expect(asks)
-    began = time.monotonic()
     said = []
     for ask in asks:
         with pytest.raises(TransportError) as caught:
             take(client, ask)
         said.append(str(caught.value))
-    assert time.monotonic() - began < 3.0
     assert "no connection" in said[0]
     assert said[0].endswith("after 4 tries")
     assert sum("not asked, since nothing replies there (no connection" in line for line in said) > 150
@@ -291,11 +297,9 @@ def test_a_dead_endpoint_is_not_tried_in_full_for_every_call(client: Client, dea
 def test_an_endpoint_that_never_answers_is_given_up_after_two_tries(client: Client):
     with LoopbackServer(lambda *_: Answer(b"{}", delay_s=30)) as server:
         asks = [Ask(f"q{n}", server.base_url, timeout_s=0.1) for n in range(50)]
-        began = time.monotonic()
         for ask in asks:
             with pytest.raises(TransportError, match=r"no complete reply within the time limit of 0\.1 s"):
                 take(client, ask)
-        assert time.monotonic() - began < 2.0
         assert server.n_requests <= 2 + 3
 
 
@@ -389,7 +393,8 @@ def test_requests_a_minute_are_kept(client: Client):
         client.expect(asks)
         for ask in asks:
             take(client, ask)
-        assert 0.5 <= time.monotonic() - began < 1.5
+        assert time.monotonic() - began >= 0.5
+        assert server.n_requests == 6
 
 
 # Recording
@@ -417,8 +422,8 @@ def test_what_is_under_way_at_the_end_is_recorded_within_the_grace_time(client: 
         client.expect(asks)
         wait_until(lambda: server.n_requests == 4)
         began = time.monotonic()
-        client.close(grace_s=5.0)
-        assert time.monotonic() - began < 1.5
+        client.close(grace_s=60.0)
+        assert time.monotonic() - began < 60.0
         assert server.n_requests == 4
     assert [len(ask.kept) for ask in asks] == [1] * 4 + [0] * 16
 
@@ -429,14 +434,14 @@ def test_the_grace_time_has_an_end_and_a_call_between_two_tries_none(client: Cli
         wait_until(lambda: client.n_in_flight == 1)
         began = time.monotonic()
         client.close(grace_s=0.2)
-        assert 0.2 <= time.monotonic() - began < 1.0
-    waiting = Policy(backoff_s=30.0, timeout_s=5.0)
+        assert 0.2 <= time.monotonic() - began < 20.0  # when the reply would have come
+    waiting = Policy(backoff_s=300.0, max_backoff_s=300.0, timeout_s=60.0)
     with LoopbackServer(lambda *_: Answer(b"{}", status=500)) as server, Client(waiting) as patient:
         patient.expect([Ask("q", server.base_url)])
         wait_until(lambda: server.n_requests == 1 and patient.n_in_flight == 0)
         began = time.monotonic()
-        patient.close(grace_s=10.0)
-        assert time.monotonic() - began < 1.0
+        patient.close(grace_s=60.0)
+        assert time.monotonic() - began < 60.0
 
 
 def test_closing_ends_the_waiting_for_a_call_that_was_not_started_yet(client: Client):

@@ -36,10 +36,18 @@ def post(base_url: str, prompt: str = "hi", key: str = "sk-very-secret-key") -> 
 
 @pytest.fixture
 def wire() -> Iterator[Wire]:
-    made = Wire(Policy(timeout_s=0.3, connect_timeout_s=0.2))
+    made = Wire(Policy(timeout_s=30))
     yield made
     made.close()
     gc.collect()  # what was not closed warns now, and warnings are errors
+
+
+@pytest.fixture
+def impatient() -> Iterator[Wire]:
+    made = Wire(Policy(timeout_s=0.3, connect_timeout_s=0.2))
+    yield made
+    made.close()
+    gc.collect()
 
 
 def failure(wire: Wire, request: HttpRequest) -> WireError:
@@ -62,15 +70,16 @@ def failure(wire: Wire, request: HttpRequest) -> WireError:
         pytest.param(Answer(GOOD, delay_s=5), id="silent"),
     ],
 )
-def test_a_server_that_never_quite_stops_meets_the_deadline(wire: Wire, slow: Answer):
+def test_a_server_that_never_quite_stops_meets_the_deadline(wire: Wire, impatient: Wire, slow: Answer):
+    """Each would have come whole within some seconds, as httpx's own timeouts would have let it."""
     with LoopbackServer([slow, GOOD]) as server:
         began = time.monotonic()
-        error = failure(wire, post(server.base_url))
+        error = failure(impatient, post(server.base_url))
         took = time.monotonic() - began
         assert json.loads(wire.exchange(post(server.base_url)).body) == GOOD
     assert str(error) == "no complete reply within the time limit of 0.3 s"
     assert error.may_pass
-    assert 0.3 <= took < 1.0
+    assert took >= 0.3
 
 
 @pytest.fixture
@@ -90,8 +99,10 @@ def deaf() -> Iterator[str]:
             one.close()
 
 
-def test_connecting_has_a_limit_of_its_own(wire: Wire, deaf: str):
+def test_connecting_has_a_limit_of_its_own(deaf: str):
+    wire = Wire(Policy(timeout_s=30, connect_timeout_s=0.2))
     error = failure(wire, post(deaf))
+    wire.close()
     assert (str(error), error.may_pass) == ("no connection within the time limit", True)
 
 
@@ -172,19 +183,22 @@ def test_a_reply_that_is_too_long_is_not_read_to_its_end():
 
 
 def test_sixteen_threads_exchange_at_once():
-    wire = Wire(Policy(timeout_s=5))
+    all_there = threading.Barrier(16)
+
+    def script(request: Any, _n: int) -> Answer:
+        all_there.wait(30)  # breaks, and is a problem of the server's, unless all come before any is answered
+        return Answer(completion(request.prompt))
+
+    wire = Wire(Policy(timeout_s=60))
     try:
-        with LoopbackServer(lambda request, _: Answer(completion(request.prompt), delay_s=0.2)) as server:
+        with LoopbackServer(script) as server:
             prompts = [f"prompt {n}" for n in range(16)]
-            began = time.monotonic()
             with ThreadPoolExecutor(16) as threads:
                 replies = list(threads.map(lambda text: wire.exchange(post(server.base_url, text)), prompts))
-            took = time.monotonic() - began
     finally:
         wire.close()
     texts = [json.loads(reply.body)["choices"][0]["message"]["content"] for reply in replies]
     assert texts == prompts
-    assert took < 4 * 0.2
 
 
 def test_closing_leaves_no_thread_and_can_be_repeated(wire: Wire):
@@ -196,8 +210,27 @@ def test_closing_leaves_no_thread_and_can_be_repeated(wire: Wire):
         wire.close()
         left = {thread.name for thread in threading.enumerate()}
         wire.close()
-    assert not [name for name in left if name.startswith(("wise-wire", "asyncio"))]
+    assert not [name for name in left if name.startswith(("wise-", "asyncio"))]
     assert set(threading.enumerate()) == before
+
+
+def test_a_lookup_that_hangs_does_not_keep_closing_waiting(monkeypatch: pytest.MonkeyPatch):
+    ends = threading.Event()
+
+    def hang(*_: Any, **__: Any) -> None:
+        ends.wait(60)
+        raise OSError("no such name")
+
+    monkeypatch.setattr("wise_pytest.transport.wire.LOOKUP_GRACE_S", 0.1)
+    monkeypatch.setattr(socket, "getaddrinfo", hang)
+    wire = Wire(Policy(timeout_s=0.2))
+    rescue = threading.Timer(20, ends.set)
+    rescue.start()
+    assert failure(wire, post("http://no-such-name.test/v1")).timed_out
+    wire.close()
+    assert not ends.is_set()  # the lookup still hangs
+    rescue.cancel()
+    ends.set()
 
 
 def test_a_wire_that_was_never_used_has_no_thread_and_closes():

@@ -63,6 +63,8 @@ class Pack:
         self._lock = threading.RLock()
         """Replies are recorded as they arrive, by another thread than the tests'."""
         self._synced = time.monotonic()
+        self._syncing: threading.Thread | None = None
+        self._sync_error: OSError | None = None
         self._part_count = 0
 
     def __len__(self) -> int:
@@ -126,12 +128,37 @@ class Pack:
             if self._part is not None:
                 self._part.close()
                 self._part = None
+            syncing, self._syncing = self._syncing, None
+        if syncing is not None:
+            syncing.join()
 
     def _sync(self, part: BinaryIO, now: float) -> None:
-        """Have the disk itself keep what was written, now and then: a power cut must not cost an hour."""
-        if now >= self._synced + SYNC_S:
-            os.fsync(part.fileno())
-            self._synced = now
+        """Have the disk itself keep what was written, now and then: a power cut must not cost an hour.
+
+        A thread of its own waits for the disk, one at a time: replies are recorded
+        in the event loop, where all deadlines would wait with it. What goes wrong
+        is raised by the next recording.
+        """
+        if self._sync_error is not None:
+            error, self._sync_error = self._sync_error, None
+            raise error
+        is_due = now >= self._synced + SYNC_S
+        if not is_due or (self._syncing is not None and self._syncing.is_alive()):
+            return
+        self._synced = now
+        # A descriptor of its own: the part may be closed meanwhile.
+        self._syncing = threading.Thread(
+            target=self._sync_apart, args=(os.dup(part.fileno()),), name="wise-sync", daemon=True
+        )
+        self._syncing.start()
+
+    def _sync_apart(self, descriptor: int) -> None:
+        try:
+            os.fsync(descriptor)
+        except OSError as error:
+            self._sync_error = error
+        finally:
+            os.close(descriptor)
 
     def _open_part(self, *, session: Mapping[str, Any], writer: str) -> BinaryIO:
         self._part_count += 1

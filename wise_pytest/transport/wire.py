@@ -17,7 +17,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import threading
-from concurrent.futures import CancelledError
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.cookiejar import CookieJar, DefaultCookiePolicy
@@ -56,6 +56,8 @@ _NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.ProxyError, httpx.U
 """Errors before the request has left."""
 MAX_CONNECTIONS = 4
 """Exchanges at a time over one of httpx's clients: beyond that each costs more than a client more does."""
+LOOKUP_GRACE_S = 2.0
+"""How long closing waits for threads that look up host names, which nothing can break off."""
 
 
 class WireError(Exception):
@@ -87,7 +89,7 @@ class Wire:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._lock = threading.Lock()
-        self._running: tuple[asyncio.AbstractEventLoop, threading.Thread] | None = None
+        self._running: tuple[asyncio.AbstractEventLoop, threading.Thread, ThreadPoolExecutor] | None = None
         self._clients: dict[tuple[bool, bool], list[_Client]] = {}
         """By whether the host is this machine and whether TLS is used; touched by the loop only."""
         self._trust: dict[bool, ssl.SSLContext] = {}
@@ -122,7 +124,7 @@ class Wire:
         with self._lock:
             if self._running is None:
                 return
-            (loop, thread), self._running = self._running, None
+            (loop, thread, lookups), self._running = self._running, None
             try:
                 asyncio.run_coroutine_threadsafe(self._wind_up(), loop).result()
             finally:
@@ -130,14 +132,21 @@ class Wire:
                 thread.join()
                 loop.close()
                 self._clients.clear()  # they belong to the loop that has ended
+                ending = threading.Thread(
+                    target=lookups.shutdown, kwargs={"cancel_futures": True}, daemon=True
+                )
+                ending.start()
+                ending.join(LOOKUP_GRACE_S)
 
     def _started_loop(self) -> asyncio.AbstractEventLoop:
         if self._running is None:
             keep_quiet()
             loop = asyncio.new_event_loop()
+            lookups = ThreadPoolExecutor(thread_name_prefix=f"{THREAD_PREFIX}lookup")
+            loop.set_default_executor(lookups)
             thread = threading.Thread(target=loop.run_forever, name=f"{THREAD_PREFIX}wire", daemon=True)
             thread.start()
-            self._running = loop, thread
+            self._running = loop, thread, lookups
         return self._running[0]
 
     async def _wind_up(self) -> None:
@@ -148,7 +157,6 @@ class Wire:
         for clients in self._clients.values():
             for client in clients:
                 await client.http.aclose()
-        await asyncio.get_running_loop().shutdown_default_executor()  # threads that looked up host names
 
     async def read(self, request: HttpRequest, *, timeout_s: float | None = None) -> WireReply:
         """Send one request and read the whole reply; to be awaited in the loop's thread.
