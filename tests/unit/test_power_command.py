@@ -82,6 +82,15 @@ def test_what_is_too_small_is_said(tmp_path, capsys):
     assert "for 80 %: none of these sizes is enough" in out
 
 
+def test_more_items_than_the_panel_has_are_not_proposed(tmp_path, capsys):
+    path = rows_file(tmp_path)
+    _, out, _ = run(capsys, path, "--drop", "30", "--items", "400", "--repetitions", "3")
+    assert out.splitlines()[4].split()[-2:] == ["100", "%"]
+    assert (
+        "none of these sizes is enough; try more with --repetitions, or --items up to the panel's 100" in out
+    )
+
+
 def test_equal_seeds_give_equal_plans(tmp_path, capsys):
     arguments = (rows_file(tmp_path), "--drop", "20", "--items", "20,40", "--repetitions", "1", "--seed", "4")
     assert run(capsys, *arguments) == run(capsys, *arguments)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from wise_pytest.stats.bootstrap import ItemCounts
     from wise_pytest.stats.power import Question, Recorded
 
-DEFAULT_ITEMS = "25,50,100,200,400"
+DEFAULT_ITEMS = "25,50,100"
 DEFAULT_REPETITIONS = "1,3,5"
 DEFAULT_POWER = "80"
 DEFAULT_SIMULATIONS = "200"
@@ -128,7 +128,7 @@ def _plan_power(parsed: argparse.Namespace) -> int:
             n_requests = n_items * n_repetitions * len(recorded.forms)
             found.append(_Size(n_items, n_repetitions, n_requests, float(rate.value or 0)))
     print_table(_table(found, cost), sys.stdout, right=True)
-    print_lines(_conclusion(found, wanted, simulations, cost), sys.stdout)
+    print_lines(_conclusion(found, wanted, simulations, cost, _available(panel)), sys.stdout)
     return 0
 
 
@@ -151,9 +151,11 @@ def _question(
     reference = declared.reference if declared is not None else "POS"
     effect, text = ("drop", parsed.drop) if parsed.drop is not None else ("gap", parsed.gap)
     size = _percent(text, f"--{effect}")
+    if effect == "gap" and reference not in recorded.forms:
+        raise OptionError(f"--gap: panel {panel} has no scored row of its reference form {reference}")
     form = parsed.form or _noisiest(recorded, reference if effect == "gap" else None)
     known = [name for name in recorded.forms if effect == "drop" or name != reference]
-    if form not in known or (effect == "gap" and reference not in recorded.forms):
+    if form not in known:
         raise OptionError(f"--form: {form!r} is not among the forms to choose from: {', '.join(known)}")
     source = form if effect == "drop" else reference
     if size > recorded.means[source]:
@@ -256,10 +258,22 @@ def _table(found: Sequence[_Size], cost: _Cost) -> list[tuple[str, ...]]:
     return grid
 
 
-def _conclusion(found: Sequence[_Size], wanted: float, simulations: int, cost: _Cost) -> Iterator[str]:
+def _available(panel: str) -> int | None:
+    """The items that a run can have; ``None`` for a panel that is not known."""
+    from wise_pytest.settings import catalog_of
+
+    declared = catalog_of(Path.cwd()).get(panel)
+    return None if declared is None else len(declared.items)
+
+
+def _conclusion(
+    found: Sequence[_Size], wanted: float, simulations: int, cost: _Cost, available: int | None
+) -> Iterator[str]:
     asked = f"{POINTS * wanted:g} %"
     error = POINTS * (wanted * (1 - wanted) / simulations) ** 0.5
-    enough = [size for size in found if size.power >= wanted]
+    enough = [
+        size for size in found if size.power >= wanted and (available is None or size.items <= available)
+    ]
     if enough:
         best = min(enough, key=lambda size: (size.n_requests, -size.power))
         usd = cost.usd(best.n_requests)
@@ -269,7 +283,8 @@ def _conclusion(found: Sequence[_Size], wanted: float, simulations: int, cost: _
             f"{best.n_requests} requests a run{price}"
         )
     else:
-        yield f"for {asked}: none of these sizes is enough; try more with --items"
+        more = "--items" if available is None else f"--repetitions, or --items up to the panel's {available}"
+        yield f"for {asked}: none of these sizes is enough; try more with {more}"
     yield f"each power is of {simulations} simulations, with a standard error of up to {error:.1f} points"
     if cost.price is not None:
         yield f"prices as of {cost.price.as_of}"
