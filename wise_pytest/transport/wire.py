@@ -150,10 +150,11 @@ class Wire:
         return self._running[0]
 
     async def _wind_up(self) -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+        # Again, for what a task that is ending has started: connecting starts one for each address.
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
         for clients in self._clients.values():
             for client in clients:
                 await client.http.aclose()
