@@ -20,7 +20,7 @@ MARKER = "wise"
 FIXTURE = "wise"
 NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
 ALIAS = "--model"
-PATH_FLAGS = ("--wise-out", "--wise-cassettes", "--wise-baseline")
+PATH_FLAGS = ("--wise-out", "--wise-cassettes", "--wise-baseline", "--wise-openings")
 """Options whose value is a folder or a file."""
 DEFAULT_OUT = "reports"
 DEFAULT_CASSETTES = "cassettes"
