@@ -7,16 +7,20 @@ by ``baseline_at``, too.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import OptionError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from wise_pytest.audit.baseline import Baseline
     from wise_pytest.audit.comparison import Comparison
+    from wise_pytest.audit.conditions import Pair
     from wise_pytest.audit.table import RowTable
+    from wise_pytest.manifest import RunRecord
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan
 
@@ -29,10 +33,29 @@ def baseline_at(path: Path | str) -> Baseline:
     RowsError
         If it or its manifest cannot be read.
     """
-    from wise_pytest.audit.baseline import read_baseline
+    from wise_pytest.audit.baseline import Side, read_baseline
     from wise_pytest.manifest import conditions_of_runs, read_manifests
 
-    return read_baseline(path, conditions_of_runs(read_manifests([path])))
+    runs = read_manifests([path])
+    found = read_baseline(path, conditions_of_runs(runs))
+    if isinstance(found, Side) and runs:
+        return replace(found, lacking=_lacking(runs, found.table))
+    return found
+
+
+def _lacking(runs: Sequence[RunRecord], table: RowTable) -> dict[Pair, str]:
+    """Of pairs of which planned cells have no row: how many there are, and which shards are not there."""
+    from wise_pytest.audit.table import cells_by_pair
+    from wise_pytest.manifest import missing_shards, plans_of
+
+    shards, cells = missing_shards(runs), cells_by_pair(table)
+    lacking = {}
+    for pair, planned in plans_of(runs).items():
+        n_there = len(planned & cells.get(pair, set()))
+        if n_there < len(planned):
+            told = f"{n_there} of {len(planned)} planned cells"
+            lacking[pair] = told if shards is None else f"{told}: {shards}"
+    return lacking
 
 
 def open_baseline(settings: Settings) -> Baseline | None:

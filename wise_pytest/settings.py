@@ -482,6 +482,9 @@ def gate_rules(
         everywhere=Thresholds(**limits),
         scoped=table.scoped,
         mode=(table.mode or "point") if mode is None else parse_mode(mode, f"--{prefix}gate"),
+        given={
+            n.replace("-", "_"): f"--{prefix}{n} {values[n]}" for n in GATE_OPTIONS if values[n] is not None
+        },
     )
     if rules.compares and not baseline:
         raise OptionError(

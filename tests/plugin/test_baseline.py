@@ -166,7 +166,7 @@ def test_wise_compare_two_runs_and_two_models(project: Project, server: Loopback
     old, later = str(before.folder), str(new.folder)
     worse = project.wise("compare", old, later, "--out", "compared")  # one model each: they belong together
     assert worse.status == 0
-    assert "exact_count, new against m: 1 of 2 forms worse" in worse.flat
+    assert "from m to new: exact_count: 1 of 2 forms worse" in worse.flat
     made = {path.name for path in (project.path / "compared").rglob("*") if path.is_file()}
     assert made == {"comparison.json", "comparison.md", "changes.csv", "summary_changes.csv", "flips.csv"}
     assert project.wise("compare", old, later, "--fail-if-worse").status == 1
@@ -196,6 +196,16 @@ def test_an_incomplete_run_is_no_baseline(project: Project, recorded: Recorded):
     assert saved.status == 2
     assert "an incomplete run is no baseline (partial: 6 of 12 cells)" in saved.flat
     assert not (project.path / "baseline.jsonl").exists()
+    # Nor is it one as it lies there, and no more a shard of a plan.
+    shard = project.run(*recorded.model, *Recorded.GRID, "--wise-shard=1/2")
+    for lacking, said in (
+        (run, "6 of 12 planned cells"),
+        (shard, "6 of 12 planned cells: shard 2 of 2 missing"),
+    ):
+        baseline = f"--wise-baseline={lacking.folder}"
+        refused = project.run(*recorded.model, *Recorded.GRID, baseline, "--wise-max-form-drop=100")
+        assert (refused.status, refused.gate) == (1, "not_evaluated")
+        assert f"the baseline is incomplete: {said}" in refused.flat
 
 
 @pytest.mark.slow

@@ -14,7 +14,7 @@ import pytest
 
 from tests.plugin.harness import MODES, Finished, Project, Recorded, cell_of, grid, without_run
 from wise_pytest.panels.cells import plan_cells
-from wise_pytest.panels.loader import bundled_panel
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.panels.sharding import take_shard
 
 if TYPE_CHECKING:

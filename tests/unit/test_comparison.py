@@ -14,7 +14,7 @@ from wise_pytest.audit.comparison_document import comparison_document
 from wise_pytest.audit.conditions import Condition
 from wise_pytest.audit.document import dump, to_document
 from wise_pytest.audit.gate import evaluate_gate
-from wise_pytest.audit.rules import GateRules, Thresholds
+from wise_pytest.audit.rules import GateRules, Rule, Thresholds
 from wise_pytest.audit.table import table_of
 from wise_pytest.errors import OptionError, RowsError
 from wise_pytest.records import Row
@@ -335,10 +335,10 @@ class TestAnAuditAsBaseline:
 
 
 class TestGate:
-    def gate(self, before, after, *, mode="point", shared=False, **limits):
+    def gate(self, before, after, *, mode="point", shared=False, scoped=(), **limits):
         comparison = compare(before, after, asked(shared=shared))
         audit = build_audit(list(after.table.rows()), replicates=400)
-        rules = GateRules(Thresholds(**{k: Fraction(v) for k, v in limits.items()}), mode=mode)
+        rules = GateRules(Thresholds(**{k: Fraction(v) for k, v in limits.items()}), scoped, mode=mode)
         gate = evaluate_gate(audit, rules, comparison=comparison)
         return gate, to_document(audit, gate, comparison)
 
@@ -374,11 +374,99 @@ class TestGate:
         nothing, _ = self.gate(side(rows("old"), model="old"), side(rows()), shared=True, max_form_drop=100)
         assert nothing.status == "not_evaluated"
 
+    @pytest.mark.parametrize("metric", ["max_form_drop", "max_gap_increase"])
+    @pytest.mark.parametrize("scope", [(PANEL, None), (None, "m"), (PANEL, "m")])
+    def test_a_limit_of_a_panel_or_model_is_open_where_nothing_is_paired(self, metric, scope):
+        rule = Rule(*scope, {metric: Fraction(100)})
+        for shared in (False, True):
+            gate, _ = self.gate(side(rows("old"), model="old"), side(rows()), shared=shared, scoped=(rule,))
+            assert gate.status == "not_evaluated"
+            assert [(c.panel, c.model) for c in gate.checks if c.rule == rule.label] == [(PANEL, "m")]
+
+    def test_of_what_is_shared_a_rule_of_an_absent_model_is_open_and_others_are_not(self):
+        before, after = side(rows("a")), side([*rows("a"), *rows("b")])
+        assert self.gate(before, after, shared=True, max_form_drop=100)[0].status == "pass"
+        rule = Rule(None, "b", {"max_form_drop": Fraction(100)})
+        gate, _ = self.gate(before, after, shared=True, scoped=(rule,), max_form_drop=100)
+        assert gate.status == "not_evaluated"
+
+    @pytest.mark.parametrize("shared", [False, True])
+    def test_a_baseline_with_few_scored_cells_lets_no_drop_through(self, shared):
+        """Of 120 cells 7 without a score leave 94.2 % paired, 6 leave 95."""
+        for n_errors, status in ((7, "not_evaluated"), (6, "pass"), (114, "not_evaluated")):
+            given = rows()
+            before = changed(given[:n_errors], status="error", compliant=None) + given[n_errors:]
+            gate, _ = self.gate(
+                side(before), side(given), shared=shared, max_form_drop=100, max_gap_increase=100
+            )
+            assert gate.status == status
+        assert [c.reason for c in gate.checks if c.metric == "form_drop"] == [
+            "6 of 120 scored cells are paired with the baseline (5.0 %); min-coverage asks for at least 95 %"
+        ]
+        rule = Rule(PANEL, "m", {"min_coverage": Fraction(5)})
+        gate, _ = self.gate(side(before), side(given), shared=shared, scoped=(rule,), max_form_drop=100)
+        assert gate.status == "pass"
+
+    def test_of_a_shared_part_only_what_both_planned_counts(self):
+        before = side(rows(n_items=5))
+        assert self.gate(before, side(rows()), shared=True, max_form_drop=100)[0].status == "pass"
+        other = changed(rows()[:60], prompt="other") + rows()[60:]
+        unknown = side(rows(), digest=None)
+        assert self.gate(unknown, side(other), shared=True, max_form_drop=100)[0].status == "pass"
+        # Cells that the baseline has no row of at all are not out of its plan for that.
+        half = side(rows()[::2])
+        assert self.gate(half, side(rows()), shared=True, max_form_drop=100)[0].status == "not_evaluated"
+
+    def test_an_incomplete_baseline_is_refused_unless_shared(self):
+        before = replace(side(rows()), lacking={(PANEL, "m"): "120 of 240 planned cells"})
+        pair = one(before, side(rows()))
+        assert pair.refused == ("the baseline is incomplete: 120 of 240 planned cells",)
+        assert one(before, side(rows()), shared=True).notes == pair.refused
+
     def test_without_limits_a_comparison_is_reported_and_judges_nothing(self):
         gate, document = self.gate(side(rows()), side(rows(lost=16)))
         assert gate.status == "pass"
         assert document["comparison"]["pairs"][0]["forms"]["NEG"]["verdict"] == "worse"
         assert json.loads(dump(document)) == document
+
+
+def told(comparison, **how: Any) -> str:
+    document = {"comparison": comparison_document(comparison)}
+    return "\n".join(line.text for line in comparison_lines(document, **how))
+
+
+def test_a_mean_that_has_moved_is_no_change_of_nothing():
+    """One item of twenty lost under each of twelve forms: too little for any form, not for the mean."""
+    forms = tuple(f"F{n}" for n in range(12))
+    before = rows(n_items=20, forms=forms)
+    after = [
+        replace(row, compliant=False) if int(row.item[1:]) == 2 * int(row.form[1:]) % 20 else row
+        for row in before
+    ]
+    for first, then, way in ((before, after, "lower"), (after, before, "higher")):
+        text = told(compare(side(first), side(then), asked()))
+        assert f"mean {way}; no single form beyond chance; mean " in text
+        assert "no change found" not in text
+    assert "no change found in 12 forms" in told(compare(side(before), side(before), asked()))
+
+
+def test_two_models_are_compared_from_one_to_the_other():
+    found = compare(side(rows("A")), side(rows("B")), asked(models={"B": "A"}))
+    assert f"from A to B: {PANEL}: " in told(found, full=True)
+    assert "since the baseline" not in told(found, full=True)
+    same = compare(side(rows("A")), side(rows("A")), asked())
+    assert f"A, from the earlier run to the later: {PANEL}: " in told(same, full=True)
+    assert f"since the baseline: {PANEL}, B against A: " in told(found)
+
+
+def test_a_model_that_the_baseline_lacks_may_be_mapped():
+    found = compare(side(rows("old")), side(rows("new")), asked())
+    assert (
+        "the baseline has old: name with --wise-baseline-map (wise audit: --baseline-map) NEW=OLD "
+        "which of them to compare new with" in told(found)
+    )
+    known = [*rows("a"), *changed(rows("b"), panel="keyword_once")]
+    assert "baseline-map" not in told(compare(side(known), side([*rows("a"), *rows("b")]), asked()))
 
 
 def test_a_few_items_without_a_change_do_not_settle_how_far_a_form_may_have_dropped():

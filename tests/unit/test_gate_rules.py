@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import tomllib
+from dataclasses import replace
 from fractions import Fraction
 
 import pytest
@@ -10,11 +11,22 @@ from wise_pytest.audit.audit import build_audit
 from wise_pytest.audit.document import to_document
 from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.judging import Question
-from wise_pytest.audit.rules import GateRules, Limit, Rule, Thresholds, parse_mode, read_gate_table
+from wise_pytest.audit.rules import (
+    NO_TABLE,
+    GateRules,
+    Limit,
+    Rule,
+    Thresholds,
+    parse_mode,
+    read_gate_table,
+)
 from wise_pytest.errors import OptionError
+from wise_pytest.options import GATE_OPTIONS
 from wise_pytest.report.facts import gate_verdict
+from wise_pytest.report.html.page import render_page
 from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.terminal import summary_lines
+from wise_pytest.settings import gate_rules
 from wise_pytest.stats.rates import Interval
 
 KNOWN = {"panels": ["exact_count", "keyword_once"], "models": ["a", "b"]}
@@ -199,8 +211,104 @@ def test_a_shard_is_judged_by_its_coverage():
     audit = build_audit(model("a", 9, 1))
     gate = evaluate_gate(audit, GateRules(thresholds(max_gap="20")), shard="shard 1 of 2")
     assert (gate.status, [check.metric for check in gate.checks]) == ("pass", ["coverage"])
-    assert gate.deferred is not None
-    assert evaluate_gate(audit, GateRules(), shard="shard 1 of 2").deferred is None
+    # Without limits a shard is no complete run either, and every report says so.
+    gate = evaluate_gate(audit, GateRules(), shard="shard 1 of 2")
+    said = "shard 1 of 2: its coverage alone is judged"
+    assert str(gate.deferred).startswith(said)
+    document = to_document(audit, gate)
+    assert said in "\n".join(line.text for line in summary_lines(document))
+    assert said in render_markdown(document)
+    assert said in render_page(document).partition("What was run</h2>")[0]
+
+
+@pytest.mark.parametrize("metric", ["max_reversal", "min_tau", "max_rank_shift"])
+def test_a_ranking_limit_of_a_panel_is_open_where_there_is_one_model(metric):
+    rules = GateRules(scoped=(Rule("exact_count", None, {metric: Fraction(1)}),))
+    gate = evaluate_gate(build_audit(model("a", 9, 9)), rules)
+    assert gate.status == "not_evaluated"
+    assert (gate.checks[-1].panel, gate.checks[-1].rule) == ("exact_count", "panel exact_count")
+    assert gate.checks[-1].reason == "a ranking needs two models"
+
+
+def test_a_limit_for_everywhere_is_left_open_once():
+    rows = model("a", 9, 9) + model("a", 9, 9, panel="keyword_once")
+    gate = evaluate_gate(build_audit(rows), GateRules(thresholds(min_tau="0.5")))
+    assert [check.metric for check in gate.checks].count("tau_b") == 1
+
+
+def noted(rows, text: str, **given: str):
+    """The notes of a gate, as the terminal, the markdown and the page say them, too."""
+    rules = table(text)
+    everywhere = replace(rules.everywhere, **{n: Fraction(t.rpartition(" ")[2]) for n, t in given.items()})
+    audit = build_audit(rows)
+    gate = evaluate_gate(audit, replace(rules, everywhere=everywhere, given=given))
+    document = to_document(audit, gate)
+    for note in gate.notes:
+        assert f"  note: {note}" in [line.text for line in summary_lines(document)]
+        assert "Notes on the rules:" in render_markdown(document)
+        assert "Notes on the rules:" in render_page(document)
+    return gate
+
+
+def test_a_rule_without_rows_is_told_and_fails_nothing():
+    gate = noted(model("a", 9, 9), "[panels.keyword_once]\nmax_gap = 1")
+    assert (gate.status, gate.notes) == ("pass", ("rule of panel keyword_once: no rows of it",))
+    gate = noted(
+        model("a", 9, 9),
+        """
+        [panels.exact_count]
+        max_gap = 100
+        [models.b]
+        max_gap = 1
+        [models.a.panels.keyword_once]
+        max_gap = 1
+        """,
+    )
+    assert gate.notes == ("rules of model b; model a, panel keyword_once: no rows of them",)
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        ("[models.a]\nmax_gap = 80", "rule of model a (80) goes before it"),
+        ("[models.a]\nmax_gap = false", "rule of model a (no limit) goes before it"),
+        ("[panels.exact_count]\nmax_gap = 80", "rule of panel exact_count (80) goes before it"),
+    ],
+)
+def test_an_option_that_decides_nothing_is_told(text, note):
+    gate = noted(model("a", 9, 5), text, max_gap="--wise-max-gap 5")
+    assert gate.notes == (f"--wise-max-gap 5 decided nothing: {note}",)
+    # Where it decides for another model, it is not idle.
+    if "models" in text:
+        assert noted(model("a", 9, 5) + model("b", 9, 9), text, max_gap="--wise-max-gap 5").notes == ()
+
+
+def test_an_option_is_kept_as_it_was_written():
+    values = dict.fromkeys((*GATE_OPTIONS, "gate")) | {"max-gap": "5"}
+    rules = gate_rules(values, NO_TABLE, prefix="wise-", baseline=False)
+    assert rules.given == {"max_gap": "--wise-max-gap 5"}
+
+
+def test_a_limit_that_looks_like_a_rate_is_told():
+    gate = noted(model("a", 9, 9), "[models.a]\nmin_worst = 0.5", min_mean="--wise-min-mean 0.8")
+    assert gate.notes == (
+        "min_worst = 0.5 of model a is 0.5 percentage points, not 50",
+        "--wise-min-mean 0.8 is 0.8 percentage points, not 80",
+    )
+    assert (
+        noted(model("a", 9, 9), "min_mean = 1\nmin_worst = 0\nmax_gap = 0.5\nmin_coverage = 80").notes == ()
+    )
+
+
+def test_wider_bounds_are_told_beside_the_gate_table():
+    rows = cell("a", "POS", 190, 200) + cell("a", "NEG", 60, 200)
+    for mode, told in (("confident", True), ("point", False)):
+        audit = build_audit(rows)
+        gate = evaluate_gate(audit, GateRules(thresholds(max_gap="20"), mode=mode))
+        document = to_document(audit, gate)
+        said = "judged by wider bounds than the intervals shown in the tables"
+        assert (said in render_markdown(document)) is told
+        assert (said in render_page(document)) is told
 
 
 def test_a_limit_of_a_comparison_needs_one():

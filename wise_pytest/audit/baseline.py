@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -60,6 +60,8 @@ class Side:
     conditions: Mapping[Pair, Condition]
     source: str
     """For people: the file."""
+    lacking: Mapping[Pair, str] = field(default_factory=dict)
+    """Of pairs of which planned cells have no row: how many there are."""
 
     def condition(self, panel: str, model: str) -> Condition:
         """How the cells of a panel and model were asked for."""
@@ -67,7 +69,7 @@ class Side:
 
     def only(self, model: str) -> Side:
         """The rows of one model."""
-        return Side(self.table.take(self.table.coded("model").among([model])), self.conditions, self.source)
+        return replace(self, table=self.table.take(self.table.coded("model").among([model])))
 
     def pairs(self) -> tuple[Pair, ...]:
         """The (panel, model) that have rows, sorted."""

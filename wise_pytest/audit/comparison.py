@@ -82,6 +82,9 @@ class PairComparison:
     """``None`` where nothing was compared."""
     n_paired: int = 0
     """Cells that were scored in both runs."""
+    n_comparable: int = 0
+    """Scored cells of the later run whose item, form and repetition the earlier one has, too, and that
+    asked for the same; 0 where there are no pairs of cells."""
     n_only_before: int = 0
     """Cells that were scored in the earlier run only."""
     n_only_after: int = 0
@@ -195,6 +198,7 @@ def _pair(
         *versions,
         *decodings,
         *_verifier_difference(old, new),
+        *_incompleteness(before, (pair[0], old_model)),
         *_grid_differences(old, new),
         *prompts,
     ]
@@ -207,6 +211,7 @@ def _pair(
     blank, refused = _settled(blank, differences, asked)
     if refused:
         return blank
+    blank = dataclasses.replace(blank, n_comparable=_n_known_to(old, new) - joint.only(~alike).n_scored_after)
     return _compared(blank, joint.only(alike), asked, panel, n_scored=(_n_scored(old), _n_scored(new)))
 
 
@@ -321,6 +326,21 @@ def _grid_differences(old: RowTable, new: RowTable) -> Iterator[_Difference]:
             yield _Difference(f"other {field_name}s: {', '.join(parts)}")
 
 
+def _incompleteness(before: Side, pair: Pair) -> Iterator[_Difference]:
+    """Whether the earlier run lacks cells that it had planned."""
+    lacking = before.lacking.get(pair)
+    if lacking is not None:
+        yield _Difference(f"the baseline is incomplete: {lacking}")
+
+
+def _n_known_to(old: RowTable, new: RowTable) -> int:
+    """Scored cells of ``new`` whose item, form and repetition ``old`` has, though perhaps not in one cell."""
+    known = new.coded("status").among(SCORED_STATUSES)
+    for name in ("item", "form", "repetition"):
+        known &= new.coded(name).among(_names(old, name))
+    return int(known.sum())
+
+
 def _first(names: Collection[Any]) -> str:
     ordered = [str(name) for name in sorted(names)]
     return ", ".join(ordered[:MAX_NAMED]) + (", …" if len(ordered) > MAX_NAMED else "")
@@ -399,6 +419,11 @@ class _Joint:
             self.old.coded("status").among(SCORED_STATUSES)[self.rows_old]
             & self.new.coded("status").among(SCORED_STATUSES)[self.rows_new]
         )
+
+    @property
+    def n_scored_after(self) -> int:
+        """How many of the cells were scored in the later table."""
+        return int(self.new.coded("status").among(SCORED_STATUSES)[self.rows_new].sum())
 
     def asked_alike(self) -> tuple[Any, list[_Difference]]:
         """Which cells asked for the same, as far as rows say; and what others asked for."""

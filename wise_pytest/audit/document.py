@@ -375,6 +375,8 @@ def _gate(gate: Gate | None) -> dict[str, Any]:
         content["reason"] = gate.reason
     if gate.deferred is not None:
         content["deferred"] = gate.deferred
+    if gate.notes:
+        content["notes"] = list(gate.notes)
     content["checks"] = [_check(check) for check in gate.checks]
     return content
 

@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from wise_pytest.audit.hints import overruled_limits, rules_without_rows, small_limits
 from wise_pytest.audit.judging import RANKING_METRICS, Check, Metric, Question, question
+from wise_pytest.audit.rules import EVERYWHERE, POINTS
 from wise_pytest.stats.ranking import MIN_MODELS
 from wise_pytest.stats.rates import Interval, wilson_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
+    from collections.abc import Collection, Iterable, Iterator
 
     from wise_pytest.audit.comparison import Comparison, PairComparison
     from wise_pytest.audit.result import Audit, ModelAudit, PanelAudit, Pooled, Ranking
@@ -37,7 +39,9 @@ class Gate:
     """Why the gate does not pass; ``None`` where it does."""
     mode: GateMode = "point"
     deferred: str | None = None
-    """Which limits were left to somebody else, and to whom."""
+    """What was left to somebody else, and to whom: of a shard, always."""
+    notes: tuple[str, ...] = ()
+    """What of the rules may not be what their author means; no note changes the verdict."""
 
 
 def evaluate_gate(
@@ -91,13 +95,15 @@ def evaluate_gate(
         *_ranking_checks(audit, rules),
         *_change_checks(audit, rules, comparison, why_none=why_no_comparison or "no baseline was given"),
     ]
+    notes = [*small_limits(rules)]
     deferred = None
-    if shard is not None:
-        n_all, checks = len(checks), [check for check in checks if check.metric == "coverage"]
-        if len(checks) < n_all:
-            deferred = f"{shard}: its coverage alone is judged; wise audit judges all shards together"
+    if shard is None:
+        notes += [*overruled_limits(audit, rules), *rules_without_rows(audit, rules)]
+    else:
+        checks = [check for check in checks if check.metric == "coverage"]
+        deferred = f"{shard}: its coverage alone is judged; wise audit judges all shards together"
     status, reason = _verdict(checks, partial)
-    return Gate(status, tuple(checks), reason, rules.mode, deferred)
+    return Gate(status, tuple(checks), reason, rules.mode, deferred, tuple(notes))
 
 
 def _verdict(checks: Collection[Check], partial: str | None) -> tuple[GateStatus, str | None]:
@@ -193,8 +199,9 @@ def _mean_of_wilson(results: Pooled) -> Interval:
 
 def _ranking_checks(audit: Audit, rules: GateRules) -> Iterator[Check]:
     if len(audit.models) < MIN_MODELS:
-        asked = [found for metric in RANKING_METRICS if (found := question(rules, metric)) is not None]
-        yield from (found.leave_open("a ranking needs two models") for found in asked)
+        scopes: tuple[str | None, ...] = (*audit.panels,) or (None,)
+        every = [question(rules, metric, panel=panel) for panel in scopes for metric in RANKING_METRICS]
+        yield from _left_open(filter(None, every), "a ranking needs two models")
         return
     for panel in audit.panels.values():
         asked = [
@@ -246,20 +253,49 @@ def _change_checks(
 ) -> Iterator[Check]:
     """How far each model may have fallen behind the baseline."""
     pairs = {} if comparison is None else {(pair.panel, pair.model): pair for pair in comparison.pairs}
-    if comparison is not None and comparison.shared and not pairs:
-        for metric in _CHANGE_METRICS:
-            asked = question(rules, metric)
-            if asked is not None:
-                yield asked.leave_open("the baseline and this run have no model of a panel in common")
-        return
+    unpaired: list[Question] = []
+    decided: set[tuple[Metric, str]] = set()
     for model, asked in _asked_of_changes(audit, rules):
         pair = pairs.get((str(asked.panel), model.model))
         if comparison is None:
             yield asked.leave_open(why_none)
         elif pair is not None:
-            yield from _changes(pair, model, asked)
-        elif not comparison.shared:
+            decided.add((asked.metric, asked.rule))
+            lacking = _why_too_few(pair, rules)
+            yield from _changes(pair, model, asked) if lacking is None else [asked.leave_open(lacking)]
+        elif comparison.shared:
+            unpaired.append(asked)
+        else:
             yield asked.leave_open(f"the baseline has no row of {model.model} in {asked.panel}")
+    # What one side alone has is no part of what they share; but a limit that decided nothing is open.
+    yield from _left_open(
+        (asked for asked in unpaired if (asked.metric, asked.rule) not in decided),
+        "the baseline and this run have no model of a panel in common",
+    )
+
+
+def _left_open(questions: Iterable[Question], reason: str) -> Iterator[Check]:
+    """Each question of a scoped rule, and each limit for everywhere once."""
+    told: set[Question] = set()
+    for asked in questions:
+        once = replace(asked, panel=None, model=None) if asked.rule == EVERYWHERE else asked
+        if once not in told:
+            told.add(once)
+            yield once.leave_open(reason)
+
+
+def _why_too_few(pair: PairComparison, rules: GateRules) -> str | None:
+    """Why so few cells are paired that no drop would show, or ``None``."""
+    least = rules.limit("min_coverage", panel=pair.panel, model=pair.model)
+    if pair.refused or least is None or not pair.n_comparable:
+        return None
+    share = Fraction(pair.n_paired, pair.n_comparable)
+    if share * POINTS >= least.value:
+        return None
+    return (
+        f"{pair.n_paired} of {pair.n_comparable} scored cells are paired with the baseline "
+        f"({float(share * POINTS):.1f} %); min-coverage asks for at least {float(least.value):g} %"
+    )
 
 
 def _asked_of_changes(audit: Audit, rules: GateRules) -> Iterator[tuple[ModelAudit, Question]]:

@@ -23,6 +23,8 @@ GateMode: TypeAlias = Literal["point", "confident"]
 GATE_MODES: tuple[GateMode, ...] = get_args(GateMode)
 POINTS = 100
 TABLE = "[tool.wise.gate]"
+EVERYWHERE = "everywhere"
+"""The name of the rule that no panel and no model has of its own."""
 
 _PLAIN_NUMBER = re.compile(r"[+-]?(\d{1,12}(\.\d{0,12})?|\.\d{1,12})", re.ASCII)
 _RANGES: Mapping[str, tuple[int, int | None]] = {"min_tau": (-1, 1), "max_rank_shift": (0, None)}
@@ -85,6 +87,16 @@ class GateRules:
     everywhere: Thresholds = dataclasses.field(default_factory=Thresholds)
     scoped: tuple[Rule, ...] = ()
     mode: GateMode = "point"
+    given: Mapping[str, str] = dataclasses.field(default_factory=dict, compare=False)
+    """Limits for everywhere that options gave, as they were written, such as ``--wise-max-gap 5``."""
+
+    def scoped_rule(self, name: str, *, panel: str | None, model: str | None) -> Rule | None:
+        """The rule that goes before the limit for everywhere; ``None`` where none does."""
+        for scope in ((panel, model), (None, model), (panel, None)):
+            for rule in self.scoped:
+                if (rule.panel, rule.model) == scope and name in rule.limits:
+                    return rule
+        return None
 
     def limit(self, name: str, *, panel: str | None = None, model: str | None = None) -> Limit | None:
         """The limit that the most specific rule sets: of model and panel, of the model, of the panel, of all.
@@ -96,13 +108,12 @@ class GateRules:
         panel, model
             What is to be judged; ``None`` for all.
         """
-        for scope in ((panel, model), (None, model), (panel, None)):
-            for rule in self.scoped:
-                if (rule.panel, rule.model) == scope and name in rule.limits:
-                    found = rule.limits[name]
-                    return None if found is None else Limit(found, rule.label)
+        rule = self.scoped_rule(name, panel=panel, model=model)
+        if rule is not None:
+            found = rule.limits[name]
+            return None if found is None else Limit(found, rule.label)
         value: Fraction | None = getattr(self.everywhere, name)
-        return None if value is None else Limit(value, "everywhere")
+        return None if value is None else Limit(value, EVERYWHERE)
 
     @property
     def compares(self) -> bool:

@@ -66,7 +66,11 @@ def comparison_lines(document: Document, *, full: bool = False) -> list[Line]:
     """
     lines = []
     for pair in pairs_of(document):
-        name = f"since the baseline: {pair_title(pair)}"
+        name = (
+            f"{_since(pair)}: {words(pair.get('panel'))}"
+            if full
+            else f"since the baseline: {pair_title(pair)}"
+        )
         refused = listed(pair, "refused")
         if refused:
             lines.append(Line(f"{name}: not compared", "yellow"))
@@ -78,6 +82,11 @@ def comparison_lines(document: Document, *, full: bool = False) -> list[Line]:
         lines += [Line(f"  note: {words(note)}", "yellow") for note in listed(pair, "notes")]
         lines += [Line(f"  {said}", "yellow") for said in _verifier_flips(pair)]
     lines += [Line(f"not in the baseline: {said}", "yellow") for said in _absent(document, "only_after")]
+    mapping_hint = _how_to_map(
+        document, "--map" if full else "--wise-baseline-map (wise audit: --baseline-map)"
+    )
+    if mapping_hint is not None:
+        lines.append(Line(f"  {mapping_hint}", "yellow"))
     if full:
         lines += [
             Line(f"in the baseline only: {said}", "yellow") for said in _absent(document, "only_before")
@@ -99,7 +108,7 @@ def comparison_sections(document: Document, render: Any) -> Iterator[str]:
     pairs = pairs_of(document)
     if not mapping(document, "comparison"):
         return
-    yield "## Since the baseline"
+    yield "## Since the baseline" if "panels" in document else "## From the earlier run to the later"
     for sentence in how_compared(document):
         yield escape_markdown(sentence)
     for pair in pairs:
@@ -140,6 +149,28 @@ def pair_title(pair: Mapping[str, Any]) -> str:
     return f"{words(pair.get('panel'))}, {new}{'' if new == old else f' against {old}'}"
 
 
+def _since(pair: Mapping[str, Any]) -> str:
+    """What is compared with what, where no side is a session's baseline."""
+    new, old = words(pair.get("model")), words(pair.get("baseline_model"))
+    return f"{new}, from the earlier run to the later" if new == old else f"from {old} to {new}"
+
+
+def _how_to_map(document: Document, option: str) -> str | None:
+    """How to compare a model that the baseline lacks, where it has others."""
+    comparison = mapping(document, "comparison")
+    known = {
+        *(words(mapping(pair).get("model")) for pair in listed(comparison, "only_before")),
+        *(words(pair.get("baseline_model")) for pair in pairs_of(document)),
+    }
+    lacking = {words(mapping(pair).get("model")) for pair in listed(comparison, "only_after")} - known
+    if not known or not lacking:
+        return None
+    return (
+        f"the baseline has {', '.join(sorted(known))}: "
+        f"name with {option} NEW=OLD which of them to compare {', '.join(sorted(lacking))} with"
+    )
+
+
 def pair_sentence(pair: Mapping[str, Any]) -> str:
     """What has changed, or that nothing was compared."""
     return "Not compared:" if listed(pair, "refused") else f"{_sentence(pair)}."
@@ -178,17 +209,17 @@ def _sentence(pair: Mapping[str, Any]) -> str:
     tested = sum(mapping(form).get("p_holm") is not None for form in forms.values())
     n_lost = sum(len(listed(flip, "lost")) for flip in listed(pair, "flips"))
     n_gained = sum(len(listed(flip, "gained")) for flip in listed(pair, "flips"))
-    parts = []
-    if tested:
-        n_worse, n_better = _n_forms(pair, WORSE), _n_forms(pair, BETTER)
-        parts.append(
-            f"{n_worse} of {len(forms)} forms worse, {n_better} better"
-            if n_worse or n_better
-            else f"no change found in {len(forms)} forms"
-        )
-    else:
-        parts.append(f"{len(forms)} forms, no test of a change")
     mean = mapping(pair, "summary", "mean")
+    n_worse, n_better = _n_forms(pair, WORSE), _n_forms(pair, BETTER)
+    moved = _mean_moved(mean)
+    if not tested:
+        parts = [f"{len(forms)} forms, no test of a change"]
+    elif n_worse or n_better:
+        parts = [f"{n_worse} of {len(forms)} forms worse, {n_better} better"]
+    elif moved is not None:
+        parts = [f"mean {moved}", "no single form beyond chance"]
+    else:
+        parts = [f"no change found in {len(forms)} forms"]
     if mean:
         before, now, diff, interval = (show(column.value(mean), column.kind) for column in _SUMMARY[1:])
         within = f" {interval}" if mean.get("diff_ci") else ""
@@ -199,6 +230,15 @@ def _sentence(pair: Mapping[str, Any]) -> str:
         if number(pair.get(key)):
             parts.append(f"{words(pair.get(key))} cells scored {where} only")
     return "; ".join(parts)
+
+
+def _mean_moved(mean: Mapping[str, Any]) -> str | None:
+    """Whether the whole interval of the mean's difference lies on one side of zero, and on which."""
+    bounds = [number(bound) for bound in listed(mean, "diff_ci")]
+    if not bounds or None in bounds:
+        return None
+    low, high = (bound or 0 for bound in bounds)
+    return "lower" if high < 0 else "higher" if low > 0 else None
 
 
 def _n_forms(pair: Mapping[str, Any], verdict: str) -> int:

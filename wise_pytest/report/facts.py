@@ -71,9 +71,28 @@ def inconclusive_checks(document: Document) -> list[str]:
 
 
 def deferred_limits(document: Document) -> str | None:
-    """Which limits were left to somebody else, if any were."""
+    """What was left to somebody else, as by a shard, if anything was."""
     said = mapping(document, "gate").get("deferred")
     return None if said is None else words(said)
+
+
+def gate_notes(document: Document) -> list[str]:
+    """What of the rules may not be what their author means."""
+    return [words(note) for note in listed(mapping(document, "gate"), "notes")]
+
+
+def wider_bounds(document: Document) -> str | None:
+    """That some checks were not judged by the intervals which tables show, where that is so."""
+    gate = mapping(document, "gate")
+    judged = {
+        words(check.get("metric")) for check in map(mapping, listed(gate, "checks")) if check.get("interval")
+    }
+    if judged.isdisjoint({"gap", "worst"}):
+        return None
+    return (
+        "In the mode confident gap and worst form are judged by wider bounds than the intervals shown in the "
+        "tables of results, since those lean: a gap's upwards, a worst form's downwards."
+    )
 
 
 def check_sentence(check: Mapping[str, Any]) -> str:

@@ -122,7 +122,14 @@ def _gate(document: Document) -> Iterator[str]:
     deferred = facts.deferred_limits(document)
     if deferred is not None:
         yield escape_markdown(f"{deferred}.")
+    notes = facts.gate_notes(document)
+    if notes:
+        yield "Notes on the rules:"
+        yield _bullets(notes)
     yield render_table(checks)
+    wider = facts.wider_bounds(document)
+    if wider is not None:
+        yield escape_markdown(wider)
 
 
 def _run(document: Document) -> Iterator[str]:

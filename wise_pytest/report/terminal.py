@@ -185,7 +185,9 @@ def _gate(document: Document) -> list[Line]:
         lines += _first(facts.unevaluated_checks(document))
     lines += _first(facts.inconclusive_checks(document))
     deferred = facts.deferred_limits(document)
-    return lines if deferred is None else [*lines, Line(f"{_GAP}{deferred}", "yellow")]
+    if deferred is not None:
+        lines.append(Line(f"{_GAP}{deferred}", "yellow"))
+    return lines + [Line(f"{_GAP}note: {note}", "yellow") for note in facts.gate_notes(document)]
 
 
 def _first(sentences: Sequence[str]) -> list[Line]:

@@ -90,6 +90,8 @@ class Page:
     unevaluated: Sequence[str]
     inconclusive: Sequence[str]
     deferred: str | None
+    rule_notes: Sequence[str]
+    wider_bounds: str | None
     checks: TableView
     facts: Sequence[Fact]
     notes: Sequence[Note]
@@ -151,6 +153,8 @@ def render_page(
         unevaluated=facts.unevaluated_checks(document),
         inconclusive=facts.inconclusive_checks(document),
         deferred=facts.deferred_limits(document),
+        rule_notes=facts.gate_notes(document),
+        wider_bounds=facts.wider_bounds(document),
         checks=_checks(document),
         facts=run_facts(document, manifest),
         notes=run_notes(document),
