@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.plugin.harness import MODES, Finished, Project, Recorded, cell_of, grid, without_run
-from wise_pytest.panels.cells import plan_cells
 from wise_pytest.panels.catalog import bundled_panel
+from wise_pytest.panels.cells import plan_cells
 from wise_pytest.panels.sharding import take_shard
 
 if TYPE_CHECKING:
