@@ -98,9 +98,14 @@ class Collector:
         """Keep a row, in memory and at the end of the journal; the first of a cell stays."""
         if row.key in self._rows:
             return
-        if not self._rows and self._settings.is_live:
-            _load_what_the_end_needs()
         self._rows[row.key] = row
+        self._keep(line)
+        # After the row is kept: whoever breaks the run off while this takes its time still finds it.
+        if len(self._rows) == 1 and self._settings.is_live:
+            _load_what_the_end_needs()
+
+    def _keep(self, line: str) -> None:
+        """Write a row at the end of the journal."""
         if self._journal_problem is not None:
             return
         try:

