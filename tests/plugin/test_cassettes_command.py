@@ -3,7 +3,10 @@
 import json
 from typing import TYPE_CHECKING, Any
 
+import httpcore  # noqa: F401 - httpx loads it later, and a test with pytester forgets what was loaded in it
+import httpx
 import pytest
+import vcr
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -205,9 +208,6 @@ def test_headers_and_identifiers_that_must_not_be_kept_are_found(project: "Proje
 
 
 def test_exported_recordings_are_replayed_by_plain_vcr(project: "Project", model: tuple[str, str]):
-    import httpx
-    import vcr
-
     rows = project.run(*model, *GRID).rows
     exported = project.wise("cassettes", "export", "out")
     assert exported.status == 0
