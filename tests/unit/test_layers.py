@@ -45,6 +45,7 @@ THIRD_PARTY = {
     "pandas": {"audit", "stats"},
     "numpy": {"stats", "audit", "the top"},
     "scipy": {"stats"},
+    "orjson": {"audit"},
     "pyarrow": {"audit"},
     "statsmodels": {"stats"},
     "pingouin": {"stats"},

@@ -6,6 +6,7 @@ import json
 import math
 import random
 import struct
+import sys
 
 import pytest
 
@@ -453,3 +454,23 @@ def test_rescoring_with_a_verifier_or_target_that_is_none(changes, problem):
     with pytest.raises(RowsError, match=problem) as caught:
         rescore([full_row(**changes)])
     assert "model m, panel exact_count, item item-1" in str(caught.value)
+
+
+def test_rows_are_the_same_without_the_faster_decoder(write, monkeypatch):
+    records = [
+        {**MINIMAL, "item": f"item-{number}", "text": text, "latency_s": latency, "target": target}
+        for number, (text, latency, target) in enumerate(
+            [
+                ("a", 1, 5),
+                ("\ud83d", 0.1, "sun"),
+                ("\u2028", None, [8, 12]),
+                ("", 2**63, ["a", "b"]),
+                (None, 1e300, None),
+            ]
+        )
+    ]
+    path = write(*records)
+    fast = read_rows([path])
+    monkeypatch.setitem(sys.modules, "orjson", None)
+    assert read_rows([path]) == fast
+    assert [row.latency_s for row in fast] == [1.0, 0.1, None, float(2**63), 1e300]
