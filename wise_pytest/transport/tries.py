@@ -153,7 +153,8 @@ class Tries:
         health = self.lane.health
         silent = not health.has_replied and self._n_silent >= self.policy.max_silent_tries
         # Who looks whether a provider is back does so for all, and it must not cost the call its tries.
-        self._n_probes += health.has_replied and health.is_probe(permit)
+        # A request that was sent is a try all the same: it may be charged for.
+        self._n_probes += health.has_replied and health.is_probe(permit) and not error.sent
         exhausted = self._n - self._n_probes >= self.policy.max_attempts or not error.may_pass or silent
         health.failed(
             permit,
