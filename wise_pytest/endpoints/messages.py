@@ -53,11 +53,6 @@ def error_text(payload: Any) -> str:
         return "a deeply nested message"
 
 
-def error_code(payload: Any) -> str | int | None:
-    """The code of an error body, or its type where it has no code."""
-    return next(iter(error_codes(payload)), None)
-
-
 def error_codes(payload: Any) -> list[str | int]:
     """What an error body calls the error: its code, its type and its status, as far as it has them."""
     error = _error_object(payload)
