@@ -208,10 +208,11 @@ def test_closing_leaves_no_thread_and_can_be_repeated(wire: Wire):
         wire.exchange(post(f"http://localhost:{server.port}/v1"))
         assert "wise-wire" in {thread.name for thread in threading.enumerate()}
         wire.close()
-        left = {thread.name for thread in threading.enumerate()}
+        # The server's own threads are still there; those of other tests, such as a browser's, were there before.
+        left = {thread.name for thread in set(threading.enumerate()) - before}
         wire.close()
     assert not [name for name in left if name.startswith(("wise-", "asyncio"))]
-    assert set(threading.enumerate()) == before
+    assert set(threading.enumerate()) <= before
 
 
 def test_a_lookup_that_hangs_does_not_keep_closing_waiting(monkeypatch: pytest.MonkeyPatch):
@@ -234,9 +235,9 @@ def test_a_lookup_that_hangs_does_not_keep_closing_waiting(monkeypatch: pytest.M
 
 
 def test_a_wire_that_was_never_used_has_no_thread_and_closes():
-    before = threading.active_count()
+    before = set(threading.enumerate())
     wire = Wire(Policy())
-    assert threading.active_count() == before
+    assert set(threading.enumerate()) <= before
     wire.close()
 
 
