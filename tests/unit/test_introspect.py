@@ -17,10 +17,11 @@ LOCAL = Endpoint(
 def test_a_servers_own_words_are_kept():
     with LoopbackServer(models=("m", "other")) as server:
         server.pages["/openapi.json"] = Answer({"info": {"title": "A server", "version": "1.2"}})
-        server.pages["/props"] = Answer({"total_slots": 4})
+        server.pages["/props"] = Answer({"total_slots": 4, "build_info": "b4-abc", "model_path": "/m.gguf"})
         described = describe_servers([replace(LOCAL, base_url=server.base_url)])
         assert [request.path for request in server.requests] == ["/v1/models", "/props", "/openapi.json"]
-    assert described == {"m": {"models": ["m", "other"], "slots": 4, "title": "A server", "version": "1.2"}}
+    said = {"models": ["m", "other"], "slots": 4, "build": "b4-abc", "title": "A server", "version": "1.2"}
+    assert described == {"m": said}  # and nothing of the paths of the server's machine
 
 
 @pytest.mark.parametrize("slots", [0, -1, True, "4", None, 2.0])
@@ -29,6 +30,14 @@ def test_a_number_of_slots_that_is_none_is_not_believed(slots: object):
         server.pages["/props"] = Answer({"total_slots": slots})
         described = describe_servers([replace(LOCAL, base_url=server.base_url)])
     assert "slots" not in described["m"]
+
+
+@pytest.mark.parametrize(("build", "kept"), [("", None), (7, None), (None, None), ("b" * 1000, "b" * 100)])
+def test_a_build_is_kept_where_it_is_words_and_at_most_a_hundred_characters(build: object, kept: str | None):
+    with LoopbackServer() as server:
+        server.pages["/props"] = Answer({"build_info": build})
+        described = describe_servers([replace(LOCAL, base_url=server.base_url)])
+    assert described["m"].get("build") == kept
 
 
 def test_a_bundled_model_is_not_recorded_from_anothers_server():

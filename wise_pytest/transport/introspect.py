@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 POLICY = Policy(timeout_s=5.0, connect_timeout_s=2.0)
 _OK = 200
+_MOST_BUILD = 100
+"""Characters that are kept of what a server says of its build."""
 
 
 def describe_servers(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -66,6 +68,9 @@ def _describe(endpoint: Endpoint, wire: Wire) -> dict[str, Any]:
     slots = props.get("total_slots") if isinstance(props, dict) else None
     if type(slots) is int and slots > 0:
         said["slots"] = slots  # llama.cpp's own server: requests that it works on at a time
+    build = props.get("build_info") if isinstance(props, dict) else None
+    if isinstance(build, str) and build:
+        said["build"] = build[:_MOST_BUILD]  # that server's version: it has no openapi.json
     info = _get(f"{parts.scheme}://{parts.netloc}/openapi.json", wire)
     if isinstance(info, dict) and isinstance(info.get("info"), dict):
         said["title"] = str(info["info"].get("title"))
