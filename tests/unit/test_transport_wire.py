@@ -208,7 +208,7 @@ def test_closing_leaves_no_thread_and_can_be_repeated(wire: Wire):
         wire.exchange(post(f"http://localhost:{server.port}/v1"))
         assert "wise-wire" in {thread.name for thread in threading.enumerate()}
         wire.close()
-        # The server's own threads are still there; those of other tests, such as a browser's, were there before.
+        # The server's own threads are still there; those of other tests were there before.
         left = {thread.name for thread in set(threading.enumerate()) - before}
         wire.close()
     assert not [name for name in left if name.startswith(("wise-", "asyncio"))]
