@@ -35,9 +35,9 @@ STUDY = ORDER[:6]
 """Those of the paper: their texts are given, and frozen."""
 LANGUAGES = {"exact_count_de": "de", "exact_count_es": "es"}
 
-CALL = 'a JSON object with the keys "name" and "arguments" that calls this function: {call}'
+CALL = 'a JSON object that has exactly the keys "name" and "arguments" and calls this function: {call}'
 WHEN = "when you write down your whole answer to this request"
-WHOLE = "the complete response that is submitted to this request"
+WHOLE = "the complete response that is given to this request"
 # As the definitions give them, letter by letter; a changed one makes every recording stale.
 FORMS = {
     "exact_count": {
@@ -78,7 +78,7 @@ FORMS = {
         "AVOID": "Avoid answering with anything other than a JSON object that has exactly the keys {keys}.",
     },
     "ordering": {
-        "POS": "Answer in three parts that begin with {parts}, in this order.",
+        "POS": "Answer only in three parts that begin with {parts}, in this order.",
         "NEG": "Do not answer in anything other than three parts that begin with {parts}, in this order.",
         "AVOID": "Avoid answering in anything other than three parts that begin with {parts}, in this order.",
         "EXCLUDE": "Use no structure except three parts that begin with {parts}, in this order.",
@@ -113,26 +113,27 @@ FORMS = {
     "factorial_count": {
         "AFFIRM_SHORT_EARLY_PLAIN": "Use exactly {n} words in your answer.",
         "AFFIRM_SHORT_EARLY_FORMAL": "Exactly {n} words shall constitute the response.",
-        "AFFIRM_SHORT_LATE_PLAIN": "Make your answer's length exactly {n} words.",
+        "AFFIRM_SHORT_LATE_PLAIN": "Keep your answer to exactly {n} words.",
         "AFFIRM_SHORT_LATE_FORMAL": "The response shall consist of exactly {n} words.",
         "AFFIRM_LONG_EARLY_PLAIN": f"Use exactly {{n}} words in total {WHEN}.",
         "AFFIRM_LONG_EARLY_FORMAL": f"A total of exactly {{n}} words shall constitute {WHOLE}.",
         "AFFIRM_LONG_LATE_PLAIN": f"{WHEN}, use a total of exactly {{n}} words.",
         "AFFIRM_LONG_LATE_FORMAL": f"{WHOLE} shall consist of a total of exactly {{n}} words.",
         "NEGATE_SHORT_EARLY_PLAIN": "Don't exceed {n} words or use fewer.",
-        "NEGATE_SHORT_EARLY_FORMAL": "From {n} words the response shall not deviate.",
+        "NEGATE_SHORT_EARLY_FORMAL": "Deviation from {n} words shall not be permitted.",
         "NEGATE_SHORT_LATE_PLAIN": "Don't use more or fewer than {n} words.",
         "NEGATE_SHORT_LATE_FORMAL": "The response shall not deviate from {n} words.",
         "NEGATE_LONG_EARLY_PLAIN": f"Don't exceed {{n}} words in total or use fewer {WHEN}.",
-        "NEGATE_LONG_EARLY_FORMAL": f"From a total of {{n}} words {WHOLE} shall not deviate.",
+        "NEGATE_LONG_EARLY_FORMAL": "Deviation from a total of {n} words shall not be permitted in "
+        f"{WHOLE}.",
         "NEGATE_LONG_LATE_PLAIN": f"{WHEN}, don't use a total of more or fewer than {{n}} words.",
         "NEGATE_LONG_LATE_FORMAL": f"{WHOLE} shall not deviate from a total of {{n}} words.",
         "AVOID_SHORT_EARLY_PLAIN": "Avoid exceeding {n} words or using fewer.",
-        "AVOID_SHORT_EARLY_FORMAL": "From {n} words any deviation shall be avoided.",
+        "AVOID_SHORT_EARLY_FORMAL": "Deviation from {n} words shall be avoided.",
         "AVOID_SHORT_LATE_PLAIN": "Avoid using more or fewer than {n} words.",
         "AVOID_SHORT_LATE_FORMAL": "The response shall avoid deviating from {n} words.",
         "AVOID_LONG_EARLY_PLAIN": f"Avoid exceeding {{n}} words in total or using fewer {WHEN}.",
-        "AVOID_LONG_EARLY_FORMAL": f"From a total of {{n}} words any deviation shall be avoided in {WHOLE}.",
+        "AVOID_LONG_EARLY_FORMAL": f"Deviation from a total of {{n}} words shall be avoided in {WHOLE}.",
         "AVOID_LONG_LATE_PLAIN": f"{WHEN}, avoid using a total of more or fewer than {{n}} words.",
         "AVOID_LONG_LATE_FORMAL": f"{WHOLE} shall avoid deviating from a total of {{n}} words.",
         "EXCLUDE_SHORT_EARLY_PLAIN": "Apart from {n} words, no length will do.",
@@ -274,14 +275,14 @@ def test_prompts_read_as_written_by_hand(panels):
         "capitalization": f"{item.task} Use no letter case except lower case in your answer.",
         "citation_format": f"{item.task} Your answer should have no number of citations in the form "
         "[Surname, Year] other than one.",
-        "tool_call_schema": f'{item.task} Give no answer except a JSON object with the keys "name" and '
-        '"arguments" that calls this function: {"name":"save_answer","parameters":{"type":"object",'
+        "tool_call_schema": f"{item.task} Give no answer except a JSON object that has exactly the keys "
+        '"name" and "arguments" and calls this function: {"name":"save_answer","parameters":{"type":"object",'
         '"properties":{"answer":{"type":"string","minLength":1},"confidence":{"type":"number",'
         '"minimum":0,"maximum":1}},"required":["answer","confidence"],"additionalProperties":false}}',
         "multi_constraint": f"{item.task} Your answer should have no length other than 5 words, and no "
         'number of uses of the word "faster" other than one.',
         "factorial_count": f"{item.task} No length shall be permitted for the complete response that is "
-        "submitted to this request except for a total of 5 words.",
+        "given to this request except for a total of 5 words.",
         "exact_count_de": "Warum sehen wir den Blitz, bevor wir den Donner hören? Versäume es nicht, mit "
         "genau 5 Wörtern zu antworten.",
         "exact_count_es": "¿Por qué vemos el relámpago antes de oír el trueno? No dejes de responder con "
@@ -351,8 +352,42 @@ def test_each_wording_of_the_factorial_panel_has_its_levels(panels):
         assert [sign for sign, found in signs.items() if found] == (
             [polarity] if polarity != "affirm" else []
         )
-        assert lowered.count("{n}") == 1
-        assert "exactly" not in lowered or polarity == "affirm"
+        assert ("exactly {n}" in lowered) == (polarity == "affirm")
+        if naturalness == "formal":
+            assert not re.search("['’]|\\b(you|your|use|will do)\\b", lowered)
+        if length == "long":
+            assert ("whole answer to this request" in lowered) == (naturalness == "plain")
+            assert ("complete response that is given to this request" in lowered) == (naturalness == "formal")
+            assert "total" in lowered
+
+
+NUMERALS = re.compile(
+    r"[0-9]|\b(zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|once|twice|single|both)\b"
+)
+
+
+@pytest.mark.parametrize("item", bundled_items()[:4], ids=lambda item: str(item.target_words))
+def test_no_wording_of_the_factorial_panel_names_a_second_number(panels, item):
+    for form in panels["factorial_count"].forms:
+        instruction = panels["factorial_count"].instruction(item, form)
+        assert instruction.count(f"{item.target_words} words") == 1
+        assert NUMERALS.findall(instruction.lower().replace(f"{item.target_words} words", "")) == []
+
+
+def test_wordings_of_the_factorial_panel_differ_as_their_levels_say(panels):
+    forms = {form.levels: form.template for form in panels["factorial_count"].forms}
+    assert len(set(forms.values())) == 32
+    for levels, template in forms.items():
+        polarity, length, position, naturalness = levels
+        words = template.removesuffix(".").split()
+        if length == "short":
+            longer = forms[polarity, "long", position, naturalness].split()
+            assert len(longer) >= len(words) + 8, levels
+        if position == "early":
+            later = forms[polarity, length, "late", naturalness].removesuffix(".").split()
+            assert later.index("{n}") >= words.index("{n}") + 2, levels
+            # The place is what differs, not the length.
+            assert abs(len(later) - len(words)) <= 3, levels
 
 
 # Tables of the panels' own
