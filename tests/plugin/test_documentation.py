@@ -45,7 +45,15 @@ if TYPE_CHECKING:
     from tests.loopback import Received, Reply
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("README.md", "cassettes/README.md", "test_panels/README.md", "reports/README.md", "CHANGELOG.md")
+PAGES = {path.stem: path.read_text("utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+DOCUMENTS = (
+    "README.md",
+    *(f"docs/{name}.md" for name in PAGES),
+    "cassettes/README.md",
+    "test_panels/README.md",
+    "reports/README.md",
+    "CHANGELOG.md",
+)
 README = (ROOT / "README.md").read_text("utf-8")
 URL = "http://127.0.0.1:8000/v1"
 """The server that the documents assume. Another one takes its place: something may really listen there."""
@@ -138,11 +146,11 @@ def exactly_right(request: Received, n: int) -> Reply:
 
 
 class Reader:
-    """Follows one document from the folder it is in, in a copy of the repository."""
+    """Follows one document from the folder it is in, a page from the root, in a copy of the repository."""
 
     def __init__(self, root: Path, document: str, server: LoopbackServer) -> None:
         self.root = root
-        self.folders = [(root / document).parent]
+        self.folders = [root if document.startswith("docs/") else (root / document).parent]
         self.server = server
         self.status = 0
         self.environ = {
@@ -395,7 +403,12 @@ def test_links_within_the_repository_lead_somewhere(document: str):
         target = (ROOT / document).parent / name if name else ROOT / document
         assert target.is_file(), link
         headings = re.findall(r"^#+ (.+)$", target.read_text("utf-8"), re.MULTILINE)
-        assert not anchor or anchor in {heading.lower().replace(" ", "-") for heading in headings}, link
+        assert not anchor or anchor in set(map(anchor_of, headings)), link
+
+
+def anchor_of(heading: str) -> str:
+    """How GitHub names the place of a heading."""
+    return re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
 
 
 def test_the_options_are_those_of_the_code():
@@ -403,11 +416,11 @@ def test_the_options_are_those_of_the_code():
         [f"`{option.flag}`", f"`{option.metavar}`" if option.metavar else "", option.help]
         for option in OPTIONS
     ]
-    assert table(README, "Option", "Value", "What it does") == expected
+    assert table(PAGES["options"], "Option", "Value", "What it does") == expected
 
 
 def test_the_commands_are_those_of_the_code():
-    assert set(re.findall(r"`wise ([\w-]+)[^`]*`", README)) == set(subcommands())
+    assert set(re.findall(r"`wise ([\w-]+)[^`]*`", PAGES["commands"])) == set(subcommands())
 
 
 def test_every_option_that_a_text_names_exists():
@@ -440,7 +453,7 @@ def options_of(parser: argparse.ArgumentParser) -> set[str]:
 
 
 def test_the_panels_are_those_of_the_code():
-    rows = table(README, "Panel", "Forms")
+    rows = table(PAGES["panels"], "Panel", "Forms")
     assert [row[0] for row in rows] == [f"`{panel_id}`" for panel_id in bundled_panels()]
     for (_, forms, _, directions, verifier), panel in zip(rows, bundled_panels().values(), strict=True):
         crossed = (", ".join(level.upper() for level in factor.levels) for factor in panel.factors)
@@ -462,12 +475,12 @@ def test_quoted_wordings_are_forms_of_a_panel():
 
 
 def test_statuses_and_outcomes_are_those_of_the_code():
-    assert table(README, "Status", "Scored") == [
+    assert table(PAGES["statuses"], "Status", "Scored") == [
         [f"`{status}`", "yes" if status in records.SCORED_STATUSES else "no", row[2]]
-        for status, row in zip(records.STATUSES, table(README, "Status"), strict=True)
+        for status, row in zip(records.STATUSES, table(PAGES["statuses"], "Status"), strict=True)
     ]
     letters = {name: letter for name, letter, _ in running.STATUS_LETTERS.values()}
-    written = {row[0]: row[1].strip("`") for row in table(README, "Outcome", "Letter")}
+    written = {row[0]: row[1].strip("`") for row in table(PAGES["statuses"], "Outcome", "Letter")}
     assert written == {"passed": ".", **letters, "skipped": "s"}
 
 
@@ -479,18 +492,18 @@ def test_exit_codes_are_pytests():
 
 def test_the_fields_of_a_row_are_those_of_the_code():
     row = records.Row("p", "m", "v", "i", "f", 1, compliant=True)
-    fields = [name for cell, _ in table(README, "Field", "Holds") for name in code(cell)]
+    fields = [name for cell, _ in table(PAGES["files"], "Field", "Holds") for name in code(cell)]
     assert sorted(fields) == sorted(json.loads(row.to_json()))
-    (usage,) = (names for cell, names in table(README, "Field", "Holds") if cell == "`usage`")
+    (usage,) = (names for cell, names in table(PAGES["files"], "Field", "Holds") if cell == "`usage`")
     assert code(usage) == list(json.loads(row.to_json())["usage"])
-    needed = next(line for line in README.splitlines() if "rows of your own making" in line)
+    needed = next(line for line in PAGES["commands"].splitlines() if "rows of your own making" in line)
     own = dict.fromkeys(code(needed.partition("rows of your own making")[2]), "x")
-    records.Row.from_dict({**own, "repetition": 1, "compliant": True}, where="README.md")
+    records.Row.from_dict({**own, "repetition": 1, "compliant": True}, where="commands.md")
     assert len(own) == 7
 
 
 def test_the_files_of_a_run_are_those_of_the_code():
-    names = [code(cell)[0] for cell, _ in table(README, "`reports/<run>/`")]
+    names = [code(cell)[0] for cell, _ in table(PAGES["files"], "`reports/<run>/`")]
     assert sorted(names) == sorted([JOURNAL, MANIFEST, *DEFAULT_NAMES.values()])
     tables = table((ROOT / "reports/README.md").read_text("utf-8"), "File")
     assert [cell for cell, _ in tables] == [
@@ -505,11 +518,11 @@ def test_the_changelog_begins_with_the_version_of_the_package():
 
 
 def test_the_models_are_those_of_the_registry():
-    entry = next(line for line in README.splitlines() if line.startswith("An entry needs"))
+    entry = next(line for line in PAGES["record"].splitlines() if line.startswith("An entry needs"))
     assert {name for name in code(entry) if name in _USER_FIELDS} == set(_USER_FIELDS)
     described = [
         (provider, name, *code(protocol), tuple(code(key)))
-        for provider, names, protocol, key in table(README, "Provider", "Models")
+        for provider, names, protocol, key in table(PAGES["live"], "Provider", "Models")
         for name in code(names)
     ]
     assert described == [
@@ -561,7 +574,7 @@ def test_a_record_mode_does_what_its_row_says(project: Project, server: Loopback
 
     before = run("--wise-items=1", "--record-mode=once", sent="first")
     shutil.copytree(project.path / "cassettes", project.path / "before")
-    rows = table(README, "`--record-mode`")
+    rows = table(PAGES["live"], "`--record-mode`")
     assert [code(mode)[0] for mode, *_ in rows] == ["none", "once", "new_episodes", "all", "rewrite"]
     for mode, *said in rows:
         shutil.rmtree(project.path / "cassettes")
