@@ -15,6 +15,7 @@ from wise_pytest.audit.cross import cross_constraint
 from wise_pytest.audit.examples import find_examples
 from wise_pytest.audit.merging import merged, rows_sha256
 from wise_pytest.audit.panel import PanelInput, audit_panel
+from wise_pytest.audit.published import published_of
 from wise_pytest.audit.result import Audit
 from wise_pytest.audit.table import RowTable, table_of
 from wise_pytest.audit.tallies import tally_table
@@ -140,6 +141,7 @@ def build_audit(
                     directions=sources[name].directions(),
                     models=audit.models,
                 ),
+                published=published_of(name, audit.by_model),
             )
             for name, audit in audits.items()
         },

@@ -19,6 +19,7 @@ from wise_pytest.audit.diagnostics import (
     target_document,
     targets_by_form_document,
 )
+from wise_pytest.audit.published import published_document
 from wise_pytest.stats.contrasts import CONFIDENCE
 from wise_pytest.stats.ranking_bootstrap import MEASURES
 
@@ -132,6 +133,8 @@ def _panel(panel: PanelAudit) -> dict[str, Any]:
         content["examples"] = examples_document(panel.examples, panel.reference)
     if panel.bootstrap is not None:
         content["bootstrap"] = _bootstrap(panel.bootstrap)
+    if panel.published:
+        content["published"] = published_document(panel.published)
     if panel.notes:
         content["notes"] = list(panel.notes)
     return content

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wise_pytest.audit.published import PublishedModel
     from wise_pytest.records import Target
     from wise_pytest.stats.bootstrap import Scheme, Units
     from wise_pytest.stats.contrasts import Contrast
@@ -241,6 +242,8 @@ class PanelAudit:
     """``None`` where the rows hold no texts."""
     bootstrap: Bootstrap | None = None
     """``None`` where nothing was resampled."""
+    published: tuple[PublishedModel, ...] = ()
+    """What the paper has published of these models in this panel: context, and no result of the rows."""
 
 
 @dataclass(frozen=True, slots=True)

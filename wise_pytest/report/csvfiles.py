@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from wise_pytest.report.columns import Interval, Measured, Missing
 from wise_pytest.report.comparison import tidy_comparison
 from wise_pytest.report.diagnostics import tidy_diagnostics
+from wise_pytest.report.published import holds_published, tidy_published
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
 
@@ -29,6 +30,8 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
     kinds = (*tidy_tables(), *tidy_diagnostics())
+    if holds_published(document):
+        kinds = (*kinds, tidy_published())
     own = {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in kinds}
     return {**own, **render_comparison_tables(document)} if "comparison" in document else own
 

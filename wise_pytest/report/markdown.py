@@ -15,6 +15,7 @@ from wise_pytest.report import diagnostics, facts, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
 from wise_pytest.report.comparison import comparison_sections
 from wise_pytest.report.limitations import LIMITATIONS, verifier_sentence
+from wise_pytest.report.published import published_sentences, published_table
 from wise_pytest.report.text import escape_markdown
 
 if TYPE_CHECKING:
@@ -232,11 +233,13 @@ _PANEL_TABLES = (
     diagnostics.floor_table,
     tables.coverage_table,
     tables.statuses_table,
+    published_table,
 )
 """In the order in which a reader needs them."""
 _INTRODUCED: Mapping[Callable[[Mapping[str, Any]], Table], Callable[[Mapping[str, Any]], str]] = {
     diagnostics.examples_table: facts.examples_rule,
     diagnostics.surface_table: facts.openings_found,
+    published_table: lambda panel: " ".join(published_sentences(panel)),
 }
 """Sentences that stand before a table."""
 

@@ -15,6 +15,7 @@ from wise_pytest.report.html.diagnostics import floor_sentences, model_direction
 from wise_pytest.report.html.examples import PairView, examples_rule, pairs_of
 from wise_pytest.report.html.views import FigureView, TableView, view_table
 from wise_pytest.report.limitations import verifier_sentence
+from wise_pytest.report.published import published_sentences, published_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -94,6 +95,15 @@ def blocks_of(
     folded = tuple(view_table(table, folded=True) for table in counts if table.rows)
     if folded:
         yield Block(f"{anchor}-coverage", "Coverage", "What was scored, and what was not", tables=folded)
+    published = published_table(panel)
+    if published.rows:
+        yield Block(
+            f"{anchor}-published",
+            "Published",
+            published.title,
+            tables=(view_table(published),),
+            sentences=tuple(published_sentences(panel)),
+        )
 
 
 def view_figure(figure: Figure, *, opened: bool = False) -> FigureView:
