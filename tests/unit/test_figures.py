@@ -15,7 +15,7 @@ from wise_pytest.report.columns import show
 from wise_pytest.report.figures.axis import Scale, round_step, spanning
 from wise_pytest.report.figures.catalog import figures_of
 from wise_pytest.report.figures.charts.directions import roles
-from wise_pytest.report.figures.drawing import cut, text_width, wrap
+from wise_pytest.report.figures.drawing import cut, cut_apart, text_width, wrap
 from wise_pytest.report.figures.png import to_png
 from wise_pytest.report.figures.theme import DARK, LIGHT, N_HEAT, N_SEGMENTS, VARIABLES, heat_step
 
@@ -306,6 +306,17 @@ def test_texts_are_cut_in_the_middle_and_wrapped_between_words():
     lines = wrap("one two three four five six", 80)
     assert " ".join(lines) == "one two three four five six"
     assert len(lines) > 1
+
+
+def test_names_that_would_look_alike_are_cut_elsewhere():
+    """Cut in the middle, both would be ``qwen2.5-coder….5b-instruct``."""
+    names = ["qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct", "short"]
+    found = cut_apart(names, 190)
+    assert len({cut(name, 190) for name in names}) == 2
+    assert len(set(found.values())) == 3
+    assert list(found) == names
+    assert all(text_width(shown) <= 190 for shown in found.values())
+    assert found["short"] == "short"
 
 
 # PNG

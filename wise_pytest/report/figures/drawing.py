@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal
 from wise_pytest.report.text import visible
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from wise_pytest.report.figures.theme import Theme
 
@@ -35,6 +35,8 @@ _WIDTHS = {
 _SMALL_LETTER, _CAPITAL, _DOUBLE = 0.64, 0.74, 1.0
 _FIRST_DOUBLE = 0x1100
 """From here on, roughly, characters are as wide as high."""
+_TAIL_SHARES = (0.5, 0.65, 0.35, 0.8, 0.2)
+"""How much of what is kept of a name stands after the cut, the first choice first."""
 _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
@@ -65,16 +67,27 @@ def wrap(text: str, width: float, size: float = SIZE, *, bold: bool = False) -> 
     return lines
 
 
-def cut(text: str, width: float, size: float = SIZE) -> str:
+def cut(text: str, width: float, size: float = SIZE, *, tail_share: float = 0.5) -> str:
     """``text`` cut in its middle to at most ``width``: names often differ only at their ends."""
     if text_width(text, size) <= width:
         return text
     for kept in range(len(text) - 1, 1, -1):
-        tail = kept // 2
+        tail = int(kept * tail_share)
         shorter = f"{text[: kept - tail]}…{text[len(text) - tail :]}"
         if text_width(shorter, size) <= width:
             return shorter
     return "…"
+
+
+def cut_apart(names: Iterable[str], width: float, size: float = SIZE) -> dict[str, str]:
+    """Each name as ``cut`` shortens it, cut elsewhere if two different ones would then look alike."""
+    names = list(names)
+    found: dict[str, str] = {}
+    for tail_share in _TAIL_SHARES:
+        found = {name: cut(name, width, size, tail_share=tail_share) for name in names}
+        if len(set(found.values())) == len(found):
+            return found
+    return {name: cut(name, width, size) for name in names}
 
 
 def escape(text: str) -> str:

@@ -18,7 +18,7 @@ from wise_pytest.report.figures.charts.values import (
     reference_of,
     upper_end,
 )
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, cut_apart, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.tables import MODEL, Table, mapping
 
@@ -92,10 +92,11 @@ def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:
     x = left + 18 + text_width(reference, 12) + 24
     sheet.diamond(x, 10, 7, fill="warn")
     sheet.text(x + 13, 10, "weakest wording", role="soft", size=12)
+    labels = cut_apart((drop.model for drop in drops), left - 16)
     for row, drop in enumerate(drops):
         y = _TOP + _ROW * (row + 0.5)
         before, after = scale.place(drop.before), scale.place(drop.after)
-        sheet.text(left - 14, y, cut(drop.model, left - 16), anchor="end")
+        sheet.text(left - 14, y, labels[drop.model], anchor="end")
         sheet.line(before, y, after, y, "axis", 2.5)
         about = f"{drop.model}, {reference}: {percent(drop.before)}"
         sheet.circle(before, y, 6, fill="paper", edge="accent", about=about)

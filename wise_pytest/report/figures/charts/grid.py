@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, cut_apart, text_width
 from wise_pytest.report.figures.figure import WIDTH
 from wise_pytest.report.figures.theme import N_HEAT
 
@@ -59,12 +59,13 @@ def draw_grid(theme: Theme, plan: GridPlan) -> Drawing:
     for column, name in enumerate(plan.columns):
         x = left + width * (column + 0.5)
         sheet.text(x, _HEADER / 2, cut(name, width - 4, 12), role="soft", size=12, anchor="middle", bold=True)
+    labels = cut_apart((label for _, label in plan.rows), left - 14)
     frames = []
     for row, (key, label) in enumerate(plan.rows):
         top = _HEADER + height * row
         if plan.break_after is not None and row >= plan.break_after:
             top += gap
-        sheet.text(left - 12, top + height / 2, cut(label, left - 14), anchor="end")
+        sheet.text(left - 12, top + height / 2, labels[label], anchor="end")
         for column, name in enumerate(plan.columns):
             x = left + width * column
             cell = plan.cells.get((key, name))

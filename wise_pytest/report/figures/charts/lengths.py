@@ -8,7 +8,7 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Column, number, show
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, Scale, draw_axis, round_step
 from wise_pytest.report.figures.charts.values import counted, models_of
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing, cut_apart, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.tables import MODEL, Table, listed, mapping
 
@@ -89,9 +89,10 @@ def _draw(theme: Theme, known: Mapping[str, Mapping[float, float]], targets: lis
         x = scale.place(target)
         sheet.line(x, _TOP - 4, x, bottom, "axis", 1, dash="3 3")
         sheet.text(x, _TOP - 14, f"{target:g}", role="soft", size=SMALL, anchor="middle")
+    labels = cut_apart(known, left - 16)
     for row, (model, means) in enumerate(known.items()):
         y = _TOP + _ROW * (row + 0.5)
-        sheet.text(left - 14, y, cut(model, left - 16), anchor="end")
+        sheet.text(left - 14, y, labels[model], anchor="end")
         places = [scale.place(mean) for mean in means.values()]
         sheet.line(min(places), y, max(places), y, "axis", 2)
         for target, mean in means.items():
