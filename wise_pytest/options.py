@@ -59,7 +59,7 @@ _RUN: tuple[Option, ...] = (
         f"model to test, repeatable; {ALIAS} is short for it (default: default_models in [tool.wise])",
     ),
     Option("panel", "list", "ID", "panel to run, repeatable (default: every panel that a test names)"),
-    Option("form", "list", "ID", "wording form to run, repeatable (default: all of a panel)"),
+    Option("form", "list", "ID", "form to run, repeatable (default: all of a panel)"),
     Option("items", "value", "N|ID,ID…", "the first N items, or these items (default: all)"),
     Option("repetitions", "value", "N", "generations per model, item and form (default: the panel's own)"),
     Option("out", "value", "DIR", f"folder for run folders (default: {DEFAULT_OUT}/)"),
@@ -120,7 +120,7 @@ _RUN: tuple[Option, ...] = (
     ),
 )
 _GATE: tuple[Option, ...] = (
-    Option("max-gap", "value", "POINTS", "gate: largest wording gap of a model, in percentage points"),
+    Option("max-gap", "value", "POINTS", "gate: largest gap of a model, in percentage points"),
     Option("min-worst", "value", "POINTS", "gate: smallest worst-form compliance of a model"),
     Option("min-mean", "value", "POINTS", "gate: smallest mean compliance of a model"),
     Option("max-reversal", "value", "POINTS", "gate: largest share of model pairs that change order"),
@@ -138,7 +138,7 @@ _GATE: tuple[Option, ...] = (
         "max-gap-increase",
         "value",
         "POINTS",
-        "gate: largest increase of a model's wording gap over the baseline",
+        "gate: largest increase of a model's gap over the baseline",
     ),
     Option(
         "max-form-drop", "value", "POINTS", "gate: largest drop of a form's compliance below the baseline"

@@ -117,7 +117,7 @@ def test_a_reason_tells_close_numbers_apart():
     rows = model("a", 801, 600, n=1000)
     gate = evaluated(rows, max_gap="20.09")
     assert [check.reason for check in gate.checks if check.metric == "gap"] == [
-        "wording gap 20.10, asked for at most 20.09"
+        "gap 20.10, asked for at most 20.09"
     ]
 
 

@@ -155,7 +155,7 @@ def _model_check(model: ModelAudit, asked: Question) -> Check:
     values = {"gap": summary.gap, "worst": summary.worst, "mean": summary.mean}
     value = values[asked.metric]
     if value is None:
-        return asked.leave_open("a wording gap needs two forms")
+        return asked.leave_open("a gap needs two forms")
     interval, why_none = _interval_of(model.results, asked.metric)
     return asked.answer(value, interval, why_none=why_none)
 
@@ -168,7 +168,7 @@ def _why_no_summary(model: ModelAudit, metric: Metric) -> str | None:
     if summary.incomplete:
         return f"no scored rows under {', '.join(summary.incomplete)}"
     if metric == "gap" and model.floor.in_floor:
-        return "the model is in the floor regime, where a wording gap means nothing"
+        return "the model is in the floor regime, where a gap means nothing"
     return None
 
 
@@ -314,9 +314,9 @@ def _changes(pair: PairComparison, model: ModelAudit, asked: Question) -> Iterat
         return
     if asked.metric == "gap_increase":
         if model.floor.in_floor:
-            yield asked.leave_open("the model is in the floor regime, where a wording gap means nothing")
+            yield asked.leave_open("the model is in the floor regime, where a gap means nothing")
         elif result.gap is None:
-            yield asked.leave_open("a wording gap needs two forms")
+            yield asked.leave_open("a gap needs two forms")
         else:
             yield asked.answer(
                 result.gap.diff, result.gap.interval, why_none=pair.why_no_intervals or "not available"

@@ -51,7 +51,7 @@ class MetricRule:
 
 METRIC_RULES: dict[Metric, MetricRule] = {
     "coverage": MetricRule("min_coverage", at_most=False, label="coverage"),
-    "gap": MetricRule("max_gap", at_most=True, label="wording gap"),
+    "gap": MetricRule("max_gap", at_most=True, label="gap"),
     "worst": MetricRule("min_worst", at_most=False, label="worst-form compliance"),
     "mean": MetricRule("min_mean", at_most=False, label="mean compliance"),
     "reversal": MetricRule("max_reversal", at_most=True, label="reversal rate"),
@@ -60,7 +60,7 @@ METRIC_RULES: dict[Metric, MetricRule] = {
         "max_rank_shift", at_most=True, label="largest rank shift", points=False, high=float("inf")
     ),
     "gap_increase": MetricRule(
-        "max_gap_increase", at_most=True, label="wording gap's increase since the baseline", low=-1.0
+        "max_gap_increase", at_most=True, label="gap's increase since the baseline", low=-1.0
     ),
     "form_drop": MetricRule("max_form_drop", at_most=True, label="drop since the baseline", low=-1.0),
 }

@@ -51,7 +51,7 @@ _TOPICS = {
     "directions": "Which way answers fail",
     "errors": "How far counts are off",
     "models": "Model by model",
-    "worst-form": "From {reference} to the weakest wording",
+    "worst-form": "From {reference} to the worst form",
     "ranks": "Ranking of the models",
     "targets": "Target by target",
     "lengths": "Length by target",

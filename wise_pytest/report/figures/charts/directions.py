@@ -50,7 +50,7 @@ def _title(shares: Mapping[str, Mapping[str, float]], known: Mapping[str, float]
     share = percent(misses[main])
     if all(_main_miss(of_form) == main for of_form in shares.values()):
         return f'Most misses are "{said}" under every wording; under {weakest} they are {share} of answers'
-    return f'Under {weakest}, the weakest wording, {share} of answers are "{said}"'
+    return f'Under {weakest}, the worst form, {share} of answers are "{said}"'
 
 
 def _main_miss(of_form: Mapping[str, float]) -> str | None:

@@ -1,4 +1,4 @@
-"""From the reference form to the weakest form, model by model (the paper's Figure 5)."""
+"""From the reference form to the worst form, model by model (the paper's Figure 5)."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def dumbbell(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         name=f"{slug(panel_id)}-worst-form",
         title=_title(drops, reference),
         caption=(
-            f"Compliance of each model under {reference} (circle) and under its own weakest wording "
+            f"Compliance of each model under {reference} (circle) and under its own worst form "
             "(diamond), with the difference in percentage points."
         ),
         draw=lambda theme: _draw(theme, drops, reference),
@@ -91,7 +91,7 @@ def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:
     sheet.text(left + 18, 10, reference, role="soft", size=12)
     x = left + 18 + text_width(reference, 12) + 24
     sheet.diamond(x, 10, 7, fill="warn")
-    sheet.text(x + 13, 10, "weakest wording", role="soft", size=12)
+    sheet.text(x + 13, 10, "worst form", role="soft", size=12)
     labels = cut_apart((drop.model for drop in drops), left - 16)
     for row, drop in enumerate(drops):
         y = _TOP + _ROW * (row + 0.5)
@@ -112,13 +112,13 @@ def _table(drops: list[_Drop], reference: str) -> Table:
     columns = (
         MODEL,
         Column(reference, "before", ("before",), "rate"),
-        Column("Weakest wording", "form", ("form",)),
+        Column("Worst form", "form", ("form",)),
         Column("Compliance there", "after", ("after",), "rate"),
         Column("Δ", "diff", ("diff",), "difference"),
     )
     records = map(asdict, drops)
     return Table(
-        f"From {reference} to the weakest wording",
+        f"From {reference} to the worst form",
         columns,
         tuple(tuple(column.value(record) for column in columns) for record in records),
     )

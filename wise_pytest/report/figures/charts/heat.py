@@ -1,4 +1,4 @@
-"""Compliance of each model under each form, its weakest form framed (the paper's Table 21 as a picture)."""
+"""Compliance of each model under each form, its worst form framed (the paper's Table 21 as a picture)."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def heat_map(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         title=_title(by_model, known, primary),
         caption=(
             f"Compliance in per cent; the stronger the colour, the more. A frame marks the "
-            f"weakest wording of a model.{starred}"
+            f"worst form of a model.{starred}"
         ),
         draw=lambda theme: draw_grid(theme, plan),
         data=models_table(panel),
@@ -63,9 +63,9 @@ def heat_map(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
 
 
 def _cell(form: str, rate: float, model: str, worst_form: object, top: float) -> Cell:
-    weakest = form == worst_form
-    about = f"{model}, {form}: {percent(rate)}{', its weakest wording' if weakest else ''}"
-    return Cell(show(rate, "rate"), heat_step(rate / top), framed=weakest, about=about)
+    worst = form == worst_form
+    about = f"{model}, {form}: {percent(rate)}{', its worst form' if worst else ''}"
+    return Cell(show(rate, "rate"), heat_step(rate / top), framed=worst, about=about)
 
 
 def _title(
@@ -81,7 +81,7 @@ def _title(
     often = max(dict.fromkeys(named), key=named.count)
     n = named.count(often)
     if n == 1:
-        return "Each model has a weakest wording of its own"
+        return "Each model has a worst form of its own"
     if n == len(named):
-        return f"{often} is the weakest wording of all {n} models"
-    return f"{often} is the weakest wording of {n} of {counted(len(named), 'model')}"
+        return f"{often} is the worst form of all {n} models"
+    return f"{often} is the worst form of {n} of {counted(len(named), 'model')}"
