@@ -213,10 +213,9 @@ def variables() -> str:
         ),
         (
             ", ".join(map(code, ("http_proxy", "https_proxy", "all_proxy", "no_proxy"))),
-            "a proxy for requests, as other programs take it",
+            "a proxy for requests to other machines, as other programs take it",
         ),
         (code(STEP_SUMMARY), "the summary page of a CI step, to which the report is added"),
-        (code("COLUMNS"), "the width of a terminal that does not say its own"),
     ]
     return table(("Variable", "Holds"), rows)
 

@@ -13,19 +13,40 @@ if TYPE_CHECKING:
 
     from wise_pytest.panels.model import Panel
 
+COMPLIES: Mapping[str, str] = {
+    "exact_count": "has exactly the target number of words",
+    "avoidance_family": "has exactly the target number of words",
+    "constructional_controls": "has exactly the target number of words",
+    "keyword_once": "has the keyword exactly once, as a whole word in any case",
+    "length_range": "has 8 to 12 words",
+    "json_structure": "is one JSON object with exactly the named keys",
+    "ordering": "consists of three parts that begin with the named labels, in the given order",
+    "capitalization": "has no capital letter",
+    "citation_format": "has exactly one citation of the given form, such as `[Surname, Year]`",
+    "tool_call_schema": "is one JSON call of the given function, its arguments valid by its JSON Schema",
+    "multi_constraint": "has exactly the target number of words, and the keyword exactly once",
+    "factorial_count": "has exactly the target number of words",
+    "exact_count_de": "the same as `exact_count`, in German",
+    "exact_count_es": "the same as `exact_count`, in Spanish",
+}
+"""By panel: what it takes to comply."""
+
 
 def overview() -> str:
     """All panels in one table."""
+    if sorted(COMPLIES) != sorted(bundled_panels()):
+        raise SystemExit("docs/sections/panels.py: COMPLIES does not name the panels that there are")
     rows = [
         (
             f"[`{name}`](#{name})",
             _forms(panel),
+            COMPLIES[name],
             ", ".join(panel.scorer().directions),
             code(panel.verifier),
         )
         for name, panel in bundled_panels().items()
     ]
-    return table(("Panel", "Forms", "Directions", "Verifier"), rows)
+    return table(("Panel", "Forms", "Complies if the complete output", "Directions", "Verifier"), rows)
 
 
 def every_panel() -> str:
