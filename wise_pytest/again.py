@@ -46,6 +46,8 @@ class Statistics:
     openings: tuple[str, ...] | None
     """``None`` for those of the package."""
     exclude: Sequence[str]
+    sensitivity: bool = False
+    """Whether the outputs are scored under other counters as well."""
 
 
 def read_runs(paths: Sequence[Path | str], *, table: RowTable | None = None) -> RunRows:
@@ -83,6 +85,7 @@ def statistics_of(
     replicates: int | None = None,
     openings: tuple[str, ...] | None = None,
     exclude: Iterable[str] = (),
+    sensitivity: bool = False,
 ) -> Statistics:
     """How the runs were audited, but for what is asked for.
 
@@ -103,6 +106,7 @@ def statistics_of(
         replicates=chosen("replicates", replicates, DEFAULT_REPLICATES),
         openings=chosen("openings", openings, None),
         exclude=[*exclude] or sorted({name for run in runs for name in run.exclude}),
+        sensitivity=sensitivity or any(run.sensitivity for run in runs),
     )
 
 
@@ -148,6 +152,7 @@ def audit_again(
         seed=how.seed,
         replicates=how.replicates,
         openings=how.openings,
+        sensitivity=how.sensitivity,
     )
     gate = evaluate_gate(
         audit,

@@ -110,6 +110,7 @@ def finish_run(
         seed=settings.seed,
         replicates=settings.replicates,
         openings=settings.openings,
+        sensitivity=settings.sensitivity,
     )
     comparison = None if baseline is None else compare_with(baseline, settings, plan, table)
     gate = evaluate_gate(

@@ -105,6 +105,7 @@ def write_manifest(
         "exclude": list(settings.exclude),
         "bootstrap": {"seed": settings.seed, "replicates": settings.replicates},
         "openings": None if settings.openings is None else list(settings.openings),
+        "sensitivity": settings.sensitivity,
         "thresholds": _limits(dataclasses.asdict(settings.gate.everywhere)),
         "gate": {
             "mode": settings.gate.mode,
@@ -164,6 +165,8 @@ class RunRecord:
     """How the cells of each planned panel and model were asked for."""
     rules: GateRules = dataclasses.field(default_factory=GateRules)
     """What its gate was asked; the default ones where the manifest does not say."""
+    sensitivity: bool = False
+    """Whether its outputs were scored under other counters as well."""
 
 
 def run_folder(path: Path | str) -> Path | None:
@@ -393,6 +396,7 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
             for entry in record["plan"]
         },
         rules=_rules(record),
+        sensitivity=record.get("sensitivity") is True,
     )
 
 

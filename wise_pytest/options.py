@@ -86,6 +86,13 @@ _RUN: tuple[Option, ...] = (
         "beginnings of outputs to count, one a line (default: those of the package, such as 'Here is')",
     ),
     Option(
+        "sensitivity",
+        "switch",
+        "",
+        "score the outputs under other counters as well, beside the strict score: does the wording effect "
+        "survive?",
+    ),
+    Option(
         "concurrency",
         "value",
         "N",

@@ -93,6 +93,8 @@ class Settings:
     replicates: int
     openings: tuple[str, ...] | None
     """Beginnings of outputs to count; ``None`` for those of the package."""
+    sensitivity: bool
+    """Whether the outputs are scored under other counters as well."""
     strict: bool
     notes: Mapping[str, str]
     gate: GateRules
@@ -169,6 +171,7 @@ def _build(
         seed=bootstrap_seed(values["seed"], "--wise-seed"),
         replicates=bootstrap_replicates(values["replicates"], "--wise-replicates"),
         openings=_openings(config, values["openings"]),
+        sensitivity=bool(values["sensitivity"]),
         strict=bool(values["strict"]),
         notes=_notes(values["note"], models),
         gate=_gate(

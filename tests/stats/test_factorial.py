@@ -1,14 +1,13 @@
-"""Effects of factors: against hand computation, against observed rates, and against known truth."""
+"""Effects of factors: by hand, against observed rates, against statsmodels, and against known truth."""
 
 import itertools
-import sys
 
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 
 from wise_pytest.stats.factorial import (
-    MISSING_STATSMODELS,
     Contrast,
     contrasts_of,
     factorial_effects,
@@ -29,8 +28,14 @@ def grid(n_levels, *, n_items, n_repetitions=1, n_models=1):
 
 
 def estimate(compliant, levels, items, models, n_levels=N_LEVELS):
+    """Effects of single generations, each a group of one."""
     found = factorial_effects(
-        compliant.astype(np.int64), levels, n_levels=n_levels, clusters=items, blocks=models
+        compliant.astype(np.int64),
+        np.ones(len(levels), dtype=np.int64),
+        levels,
+        n_levels=n_levels,
+        clusters=items,
+        blocks=models,
     )
     return {(effect.contrast.factors, effect.contrast.levels): effect for effect in found.effects}, found
 
@@ -102,6 +107,75 @@ def test_the_standard_error_is_the_clustered_sandwich_computed_by_hand():
         assert effects[key].standard_error == pytest.approx(np.sqrt(weights @ covariance @ weights))
 
 
+def fitted_by_library(compliant, levels, items, models, n_levels):
+    """The same model as statsmodels fits it, in treatment coding, one row a generation."""
+    columns = [(models == model).astype(float) for model in np.unique(models)]
+    for contrast in contrasts_of(n_levels):
+        pairs = zip(contrast.factors, contrast.levels, strict=True)
+        columns.append(np.prod([levels[:, f] == level for f, level in pairs], axis=0).astype(float))
+    model = OLS(compliant.astype(float), np.stack(columns, axis=1))
+    return model.fit(cov_type="cluster", cov_kwds={"groups": items}, use_t=True)
+
+
+def weights_on_coefficients(contrast, n_levels, n_models):
+    """An effect as weights on coefficients of treatment coding: other factors averaged over their levels."""
+    wanted = dict(zip(contrast.factors, contrast.levels, strict=True))
+    weights = [0.0] * n_models
+    for other in contrasts_of(n_levels):
+        held = dict(zip(other.factors, other.levels, strict=True))
+        inside = set(wanted) <= set(held) and all(held[f] == level for f, level in wanted.items())
+        weights.append(float(np.prod([1 / n_levels[f] for f in held if f not in wanted])) if inside else 0.0)
+    return np.array(weights)
+
+
+@pytest.mark.parametrize(
+    ("n_levels", "n_models", "kept"), [(N_LEVELS, 1, 1.0), (N_LEVELS, 3, 0.7), ((3, 2), 2, 0.9)]
+)
+def test_everything_is_what_statsmodels_says(n_levels, n_models, kept):
+    rng = np.random.default_rng(13)
+    levels, items, models = grid(n_levels, n_items=23, n_repetitions=3, n_models=n_models)
+    chosen = rng.random(len(levels)) < kept
+    levels, items, models = levels[chosen], items[chosen], models[chosen]
+    chance = 0.2 + 0.1 * models + 0.15 * levels[:, 0] + 0.02 * (items % 5)
+    compliant = rng.random(len(levels)) < chance
+    effects, found = estimate(compliant, levels, items, models, n_levels)
+    library = fitted_by_library(compliant, levels, items, models, n_levels)
+    wanted = contrasts_of(n_levels)
+    weights = np.stack([weights_on_coefficients(each, n_levels, n_models) for each in wanted])
+    test = library.t_test(weights)
+    bounds = test.conf_int(alpha=0.05)
+    for place, contrast in enumerate(wanted):
+        effect = effects[contrast.factors, contrast.levels]
+        assert effect.estimate == pytest.approx(test.effect[place], abs=1e-9)
+        assert effect.standard_error == pytest.approx(np.ravel(test.sd)[place], abs=1e-9)
+        assert effect.interval.low == pytest.approx(bounds[place, 0], abs=1e-9)
+        assert effect.interval.high == pytest.approx(bounds[place, 1], abs=1e-9)
+        assert effect.p == pytest.approx(test.pvalue[place], abs=1e-9)
+    for term in found.terms:
+        rows = [place for place, contrast in enumerate(wanted) if contrast.factors == term.factors]
+        joint = library.f_test(weights[rows])
+        assert term.statistic == pytest.approx(float(joint.fvalue), rel=1e-9)
+        assert term.df == (int(joint.df_num), int(joint.df_denom))
+        assert term.p == pytest.approx(float(joint.pvalue), abs=1e-9)
+
+
+def test_counts_say_what_single_generations_say():
+    rng = np.random.default_rng(14)
+    levels, items, models = grid(N_LEVELS, n_items=6, n_repetitions=1, n_models=2)
+    n = rng.integers(0, 4, len(levels))
+    n_compliant = rng.binomial(n, 0.3)
+    counted = factorial_effects(n_compliant, n, levels, n_levels=N_LEVELS, clusters=items, blocks=models)
+    compliant = np.concatenate(
+        [np.r_[np.ones(k), np.zeros(m - k)] for k, m in zip(n_compliant, n, strict=True)]
+    )
+    _, single = estimate(compliant, np.repeat(levels, n, axis=0), np.repeat(items, n), np.repeat(models, n))
+    assert (counted.n, counted.n_clusters) == (single.n, single.n_clusters) == (n.sum(), 6)
+    for one, other in zip(counted.effects, single.effects, strict=True):
+        assert one.contrast == other.contrast
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-12)
+        assert one.standard_error == pytest.approx(other.standard_error, abs=1e-12)
+
+
 def test_a_term_is_tested_with_all_its_contrasts_together():
     rng = np.random.default_rng(3)
     levels, items, models = grid((3, 2), n_items=20, n_repetitions=2)
@@ -168,18 +242,31 @@ def test_known_effects_are_recovered():
 
 
 @pytest.mark.slow
-def test_intervals_hold_the_truth_about_as_often_as_they_say():
+@pytest.mark.parametrize("n_models", [1, 3])
+def test_intervals_hold_the_truth_about_as_often_as_they_say(n_models):
     rng = np.random.default_rng(5)
+    true = truth()
     held = []
-    for _ in range(200):
-        effects, _ = estimate(*simulate(rng, n_items=30, n_models=1))
-        held.append(
-            [effects[key].interval.low <= true <= effects[key].interval.high for key, true in truth().items()]
+    for _ in range(600):
+        compliant, levels, items, models = simulate(rng, n_items=30, n_models=n_models)
+        found = factorial_effects(
+            compliant.reshape(-1, 3).sum(axis=1),
+            np.full(len(levels) // 3, 3),
+            levels[::3],
+            n_levels=N_LEVELS,
+            clusters=items[::3],
+            blocks=models[::3],
         )
-    share = np.mean(held)
-    # 200 panels of 18 effects; the clustered interval over 30 items is a little too narrow.
-    assert 0.92 < share < 0.97
-    assert np.mean(held, axis=0).min() > 0.88
+        intervals = {(e.contrast.factors, e.contrast.levels): e.interval for e in found.effects}
+        held.append([intervals[key].low <= value <= intervals[key].high for key, value in true.items()])
+    # 600 panels of 18 effects, 30 items each: for one model, and pooled over three.
+    mains = [len(factors) == 1 for factors, _ in true]
+    shares = np.mean(held, axis=0)
+    assert 0.92 < shares[mains].mean() < 0.98
+    assert 0.92 < shares[~np.array(mains)].mean() < 0.98
+    # Of 600, a share of 95 % varies by 0.9 points.
+    assert shares.min() > 0.92
+    assert shares.max() < 0.98
 
 
 def test_rows_of_one_item_that_agree_widen_the_interval():
@@ -250,17 +337,18 @@ def test_two_items_cannot_test_three_differences_together():
 def test_no_rows_at_all():
     empty = np.zeros(0, dtype=np.int64)
     found = factorial_effects(
-        empty, np.zeros((0, 2), dtype=np.int64), n_levels=(2, 2), clusters=empty, blocks=empty
+        empty, empty, np.zeros((0, 2), dtype=np.int64), n_levels=(2, 2), clusters=empty, blocks=empty
     )
     assert (found.n, found.n_clusters) == (0, 0)
     assert {effect.reason for effect in found.effects} == {"no scored rows"}
 
 
-def test_without_statsmodels_there_is_a_reason(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.regression.linear_model", None)
-    levels, items, models = grid((2, 2), n_items=3)
-    effects, _ = estimate(np.zeros(len(levels)), levels, items, models, (2, 2))
-    assert {effect.reason for effect in effects.values()} == {MISSING_STATSMODELS}
+def test_no_more_generations_than_parameters_have_estimates_and_no_intervals():
+    levels, _, models = grid((2, 2), n_items=1)
+    effects, found = estimate(np.array([1, 0, 0, 0]), levels, np.array([0, 1, 1, 0]), models, (2, 2))
+    assert (found.n, found.n_clusters) == (4, 2)
+    assert {effect.reason for effect in effects.values()} == {"too few generations"}
+    assert effects[(0, 1), (1, 1)].estimate == pytest.approx(1)
 
 
 @pytest.mark.parametrize(
@@ -270,15 +358,16 @@ def test_without_statsmodels_there_is_a_reason(monkeypatch):
         ({"n_levels": (2, 1)}, "at least two levels"),
         ({"levels": np.full((8, 2), 2)}, "out of the range"),
         ({"levels": np.full((8, 2), -1)}, "out of the range"),
-        ({"compliant": np.full(8, 2)}, "0 or 1"),
+        ({"n_compliant": np.full(8, 2)}, "between none and all"),
         ({"blocks": np.full(8, -1)}, "from 0"),
-        ({"clusters": np.zeros(7, dtype=np.int64)}, "8 rows"),
+        ({"clusters": np.zeros(7, dtype=np.int64)}, "8 groups"),
     ],
 )
 def test_input_that_does_not_fit_is_refused(change, message):
     levels, items, models = grid((2, 2), n_items=2)
     given = {
-        "compliant": np.zeros(8, dtype=np.int64),
+        "n_compliant": np.zeros(8, dtype=np.int64),
+        "n": np.ones(8, dtype=np.int64),
         "levels": levels,
         "n_levels": (2, 2),
         "clusters": items,

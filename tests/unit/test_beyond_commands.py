@@ -62,20 +62,26 @@ def test_effects_are_printed_and_written(project, capsys):
     assert status == 0
     lines = out.splitlines()
     assert lines[0] == "factorial_count: 768 scored generations of 2 models, 12 items"
-    assert lines[1].split() == ["effect", "points", "95", "%", "interval", "p", "(Holm)", "a", "b"]
+    assert lines[1].split() == ["Effect", "Points", "Interval", "p", "(Holm)", "a", "b"]
     (avoid,) = (line for line in lines if line.startswith("  avoid − affirm"))
     assert avoid.split()[3].startswith("−")
     assert "< 0.001" in avoid or "<0.001" in avoid
     assert len(lines) == 2 + 18 + 2
     document = json.loads((project / "out" / "effects.json").read_text())
     assert document["panel"] == "factorial_count"
+    # The numbers of an audit of the same rows.
+    assert run(capsys, "audit", name, "--out", "audit", "--replicates", "20")[0] == 0
+    audited = json.loads((project / "audit" / "audit.json").read_text())["panels"]["factorial_count"]
+    assert audited["effects"] == {key: value for key, value in document.items() if key != "panel"}
     assert ET.parse(project / "out" / "effects.svg").getroot().tag.endswith("svg")
 
 
 def test_a_model_can_be_left_out_of_the_pool(project, capsys):
     name = write_rows(project, rows_of("factorial_count", factorial))
     _, out, _ = run(capsys, "effects", name, "--exclude", "a")
-    assert out.startswith("factorial_count: 384 scored generations of 1 models, 12 items")
+    assert out.startswith(
+        "factorial_count: 384 scored generations of 1 model, 12 items\nnot pooled: a (excluded by name)\n"
+    )
 
 
 def marked(form, rng):

@@ -1,44 +1,49 @@
 """The figure of a factorial panel's effects, read back as the XML it is."""
 
-import re
 from xml.etree import ElementTree as ET
 
 import pytest
 
-from wise_pytest.report.effects import effects_svg
+from wise_pytest.report.figures.charts.effects import effects
+from wise_pytest.report.figures.theme import LIGHT
 
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def effect(name, estimate, low=None, high=None, **more):
+def effect(name, estimate, low=None, high=None, p=None, **more):
     contrast = [{"factor": f"f-{level}", "level": level, "against": "base"} for level in name.split("+")]
-    return {"contrast": contrast, "estimate": estimate, "ci_low": low, "ci_high": high, **more}
-
-
-def document(*effects, models=None):
     return {
-        "panel": "factorial_count",
-        "confidence": 0.95,
-        "pooled": {"effects": list(effects), "n_items": 30},
-        "by_model": {name: {"effects": list(found)} for name, found in (models or {}).items()},
+        "contrast": contrast,
+        "estimate": estimate,
+        "ci_low": low,
+        "ci_high": high,
+        "p_holm": p,
+        **more,
     }
 
 
-def drawn(*effects, **more):
-    text = effects_svg(document(*effects, **more))
-    return text, ET.fromstring(text)
+def figure_of(*found, models=None):
+    by_model = {name: {"effects": list(own)} for name, own in (models or {"m": found}).items()}
+    pooled = {"effects": list(found), "models": list(by_model), "n": 960, "n_items": 30}
+    return effects("p", {"effects": {"confidence": 0.95, "pooled": pooled, "by_model": by_model}})
 
 
-def circles(root, kind):
-    return [node for node in root.iter(f"{SVG}circle") if node.get("class") == kind]
+def drawn(*found, **more):
+    return ET.fromstring(figure_of(*found, **more).standalone())
+
+
+def circles(root):
+    return list(root.iter(f"{SVG}circle"))
 
 
 def test_an_effect_lies_on_its_side_of_zero_within_its_interval():
-    _, root = drawn(effect("avoid", -0.2, -0.3, -0.1), effect("long", 0.04, -0.02, 0.1))
-    (zero,) = (float(node.get("x1")) for node in root.iter(f"{SVG}line") if node.get("class") == "zero")
-    (clear,), (unclear,) = circles(root, "point"), circles(root, "point unclear")
+    root = drawn(effect("avoid", -0.2, -0.3, -0.1, p=0.01), effect("long", 0.04, -0.02, 0.1, p=0.3))
+    lines = list(root.iter(f"{SVG}line"))
+    (zero,) = (float(line.get("x1")) for line in lines if line.get("stroke") == LIGHT["axis"])
+    clear, unclear = circles(root)
+    assert (clear.get("fill"), unclear.get("fill")) == (LIGHT["accent"], LIGHT["paper"])
     assert float(clear.get("cx")) < zero < float(unclear.get("cx"))
-    bars = [node for node in root.iter(f"{SVG}line") if node.get("class") == "bar"]
+    bars = [line for line in lines if line.get("stroke") == LIGHT["accent"]]
     for bar, point in zip(bars, (clear, unclear), strict=True):
         assert float(bar.get("x1")) < float(point.get("cx")) < float(bar.get("x2"))
         assert bar.get("y1") == point.get("cy")
@@ -47,37 +52,59 @@ def test_an_effect_lies_on_its_side_of_zero_within_its_interval():
 
 
 def test_the_picture_says_in_words_what_it_shows():
-    text, root = drawn(effect("avoid", -0.2, -0.3, -0.1), effect("late+formal", 0.15))
-    labels = [node.text for node in root.iter(f"{SVG}text")]
-    assert "avoid − base" in labels
-    assert "late × formal" in labels
-    assert "Pooled estimates with 95 % intervals over 30 items." in labels
-    assert root.find(f"{SVG}title").text.endswith("factorial_count")
-    assert root.find(f"{SVG}desc").text == "avoid − base −20.0 [−30.0, −10.0]; late × formal +15.0"
-    assert "nan" not in text.lower()
+    root = drawn(effect("avoid", -0.2, -0.3, -0.1, p=0.01), effect("late+formal", 0.15))
+    said = [node.text for node in root.iter(f"{SVG}text")]
+    assert "avoid − base" in said
+    assert "late × formal" in said
+    assert "[−30.0, −10.0]" in said
+    assert root.find(f"{SVG}title").text == (
+        "avoid − base lowers compliance most, by 20.0 points; 1 of 1 effect holds after Holm's correction"
+    )
+    abouts = [node.text for node in root.find(f"{SVG}g").iter(f"{SVG}title")]
+    assert abouts == ["avoid − base −20.0 [−30.0, −10.0]", "late × formal +15.0 "]
 
 
-def test_what_has_no_estimate_says_why():
-    _, root = drawn(effect("avoid", None, reason="no scored rows <here>"))
-    assert "no scored rows <here>" in [node.text for node in root.iter(f"{SVG}text")]
-    assert not circles(root, "point")
+@pytest.mark.parametrize(
+    ("found", "title"),
+    [
+        ([effect("a", 0.1)], "a − base raises compliance most, by 10.0 points"),
+        (
+            [effect("a", 0.1, 0.0, 0.2, p=0.06)],
+            "a − base raises compliance most, by 10.0 points, but no effect holds after Holm's correction",
+        ),
+        ([effect("a", 0.0), effect("b", 0.0)], "No property of the wording changes compliance"),
+    ],
+)
+def test_a_title_claims_no_more_than_holds(found, title):
+    assert figure_of(*found).title == title
+
+
+def test_without_any_estimate_there_is_no_picture():
+    nothing = effect("avoid", None, reason="no scored rows")
+    assert figure_of(nothing) is None
+    assert effects("p", {}) is None
+    root = drawn(nothing, effect("long", 0.1))
+    assert len(circles(root)) == 1
+    assert "no estimate" in [node.text for node in root.iter(f"{SVG}text")]
+    assert figure_of(nothing, effect("long", 0.1)).data.rows[0][1].reason == "no scored rows"
 
 
 def test_several_models_are_shown_beside_the_pool_and_one_is_not():
     pooled = effect("avoid", -0.2, -0.3, -0.1)
     two = {"a": [effect("avoid", -0.5)], "b": [effect("avoid", None, reason="x")]}
-    _, root = drawn(pooled, models=two)
-    assert len(circles(root, "model")) == 1
-    _, root = drawn(pooled, models={"a": [effect("avoid", -0.5)]})
-    assert circles(root, "model") == []
+    root = drawn(pooled, models=two)
+    assert len(list(root.iter(f"{SVG}polygon"))) == 1
+    assert [column.header for column in figure_of(pooled, models=two).data.columns[4:]] == ["a", "b"]
+    root = drawn(pooled)
+    assert list(root.iter(f"{SVG}polygon")) == []
 
 
 @pytest.mark.parametrize("estimate", [0.0, 0.001, 0.3, -1.9])
 def test_everything_is_inside_the_picture(estimate):
-    text, root = drawn(effect("avoid", estimate, estimate - 0.05, estimate + 0.05))
+    root = drawn(effect("avoid", estimate, estimate - 0.05, estimate + 0.05))
     width = float(root.get("width"))
-    for value in re.findall(r'(?:cx|x1|x2|x)="([-\d.]+)"', text):
-        assert 0 <= float(value) <= width
-    ticks = [node.text for node in root.iter(f"{SVG}text") if re.fullmatch(r"[+−]?\d+", node.text or "")]
-    assert "0" in ticks
-    assert 3 <= len(ticks) <= 9
+    places = [
+        float(node.get(name)) for node in root.iter() for name in ("cx", "x1", "x2", "x") if node.get(name)
+    ]
+    assert all(0 <= place <= width for place in places)
+    assert "0" in [node.text for node in root.iter(f"{SVG}text")]

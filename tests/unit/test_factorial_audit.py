@@ -6,9 +6,13 @@ import random
 
 import pytest
 
-from wise_pytest.audit.factorial import build_factorial, to_document
+from wise_pytest.audit.audit import build_audit
+from wise_pytest.audit.document import to_document
+from wise_pytest.audit.factorial import build_factorial
 from wise_pytest.panels.catalog import bundled_panels
 from wise_pytest.records import Row
+from wise_pytest.report.csvfiles import render_tables
+from wise_pytest.report.markdown import render_markdown
 
 PANEL = bundled_panels()["factorial_count"]
 
@@ -43,9 +47,19 @@ def effect_of(result, *levels):
     return found
 
 
+def panel_of(rows, **how):
+    """The panel in ``audit.json``."""
+    return to_document(build_audit(rows, **{"replicates": 0, **how}))["panels"]["factorial_count"]
+
+
 @pytest.fixture(scope="module")
-def document():
-    return to_document(build_factorial(rows_of(chance), PANEL))
+def whole():
+    return to_document(build_audit(rows_of(chance), replicates=0))
+
+
+@pytest.fixture(scope="module")
+def document(whole):
+    return whole["panels"]["factorial_count"]["effects"]
 
 
 def test_the_effects_of_simulated_data_are_recovered_for_each_model_and_pooled(document):
@@ -105,32 +119,84 @@ def test_only_scored_rows_of_the_panels_own_forms_and_of_primary_models_count():
     stray = dataclasses.replace(rows[0], panel="exact_count")
     error = dataclasses.replace(rows[0], repetition=9, status="error", compliant=None)
     unknown = dataclasses.replace(rows[0], form="POS")
-    found = build_factorial([*rows, stray, error, unknown], PANEL, primary=["b"])
-    assert found.n_rows == len(rows)
-    assert found.pooled.models == ("b",)
-    assert list(found.by_model) == ["a", "b"]
-    assert found.pooled.effects == found.by_model["b"].effects
+    found = build_audit([*rows, stray, error, unknown], replicates=0, exclude=["a"])
+    effects = found.panels["factorial_count"].effects
+    assert effects.n_rows == len(rows)
+    assert effects.pooled.models == ("b",)
+    assert list(effects.by_model) == ["a", "b"]
+    assert effects.pooled.effects == effects.by_model["b"].effects
+    assert found.panels["exact_count"].effects is None
+    assert "effects" not in to_document(found)["panels"]["exact_count"]
+
+
+@pytest.mark.parametrize("replicates", [0, 50])
+def test_effects_need_no_bootstrap_and_do_not_depend_on_it(replicates, document):
+    assert panel_of(rows_of(chance), replicates=replicates)["effects"] == document
 
 
 def test_the_order_of_rows_makes_no_difference():
     rows = rows_of(chance, n_items=4)
-    first = json.dumps(to_document(build_factorial(rows, PANEL)))
+    first = json.dumps(panel_of(rows))
     random.Random(3).shuffle(rows)
-    assert json.dumps(to_document(build_factorial(rows, PANEL))) == first
+    assert json.dumps(panel_of(rows)) == first
 
 
-def test_without_rows_every_null_has_its_reason():
-    document = to_document(build_factorial([], PANEL))
-    assert document["by_model"] == {}
-    assert {effect["reason"] for effect in document["pooled"]["effects"]} == {"no scored rows"}
-    assert document["pooled"]["levels"]["length"]["short"] == {
+def test_a_panel_none_of_whose_rows_is_scored_has_no_effects():
+    rows = [dataclasses.replace(row, status="error", compliant=None) for row in rows_of(chance, n_items=1)]
+    assert "effects" not in panel_of(rows)
+
+
+def test_where_every_model_is_left_out_that_is_the_reason():
+    pooled = panel_of(rows_of(chance, n_items=3), exclude=["a", "b"])["effects"]["pooled"]
+    why = "every model is excluded"
+    assert pooled["reason"] == why
+    assert {effect["reason"] for effect in pooled["effects"]} == {why}
+    assert {term["reason"] for term in pooled["terms"]} == {why}
+    assert pooled["levels"]["length"]["short"] == {
         "compliance": None,
         "n": 0,
         "n_compliant": 0,
-        "reason": "no scored rows",
+        "reason": why,
     }
+
+
+def test_a_cell_that_is_missing_leaves_a_reason_in_the_place_of_each_number():
+    rows = [row for row in rows_of(chance, n_items=3) if "LATE_FORMAL" not in row.form]
+    effects = panel_of(rows)["effects"]["pooled"]["effects"]
+    (both,) = (e for e in effects if [c["level"] for c in e["contrast"]] == ["late", "formal"])
+    assert both["estimate"] is both["ci_low"] is both["p_holm"] is None
+    assert "do not tell this effect from others" in both["reason"]
+
+
+def test_the_markdown_has_a_compact_table_of_the_effects(whole):
+    text = render_markdown(whole)
+    section = text.split("### Effects of the properties of a wording")[1].split("###")[0]
+    assert "over 25 items" in section
+    lines = [line for line in section.splitlines() if line.startswith("|")]
+    assert [cell.strip() for cell in lines[0].strip("|").split("|")] == [
+        "Effect", "Points", "Interval", "p (Holm)", "a", "b"
+    ]  # fmt: skip
+    assert len(lines) == 2 + 18
+    pooled = whole["panels"]["factorial_count"]["effects"]["pooled"]["effects"]
+    assert f"{100 * abs(pooled[1]['estimate']):.1f}" in lines[3]
+    assert lines[3].startswith("| avoid − affirm")
+
+
+def test_the_tables_for_programs_have_every_effect_pooled_and_by_model(whole):
+    tables = render_tables(whole)
+    lines = tables["effects.csv"].splitlines()
+    assert len(lines) == 1 + 3 * 18
+    head = lines[0].split(",")
+    pooled = dict(zip(head, lines[1].split(","), strict=True))
+    effect = whole["panels"]["factorial_count"]["effects"]["pooled"]["effects"][0]
+    assert (pooled["level"], pooled["model"], pooled["factors"]) == ("pooled", "", "polarity")
+    assert float(pooled["estimate"]) == effect["estimate"]
+    assert float(pooled["ci_low"]) == effect["ci_low"]
+    assert pooled["n"] == str(2 * 25 * 32 * 3)
+    assert {line.split(",")[head.index("model")] for line in lines[1:]} == {"", "a", "b"}
+    assert len(tables["effect_tests.csv"].splitlines()) == 1 + 3 * 10
 
 
 def test_a_panel_without_factors_is_refused():
     with pytest.raises(ValueError, match="exact_count declares no factors"):
-        build_factorial([], bundled_panels()["exact_count"])
+        build_factorial(None, bundled_panels()["exact_count"], primary=())

@@ -59,7 +59,6 @@ THIRD_PARTY = {
 """Each dependency, and the layers that may use it when they run."""
 STATISTICS_BY_LIBRARY = {
     "wise_pytest.stats.agreement": {"pandas", "pingouin", "statsmodels"},
-    "wise_pytest.stats.factorial": {"statsmodels"},
 }
 """Modules of statistics that use more than numpy and scipy; pingouin takes data frames only."""
 FOR_TYPES = {"TYPE_CHECKING", "typing.TYPE_CHECKING"}

@@ -2,8 +2,10 @@
 
 ``finish`` and ``wise audit`` call ``build_audit``. It counts the rows once, to
 make tallies; ``panel`` then adds up a few dozen of them for each panel,
-``uncertainty`` resamples its items, models and providers, ``examples`` picks
-pairs of outputs, and ``cross`` sets the panels side by side.
+``uncertainty`` resamples its items, models and providers, ``factorial`` estimates
+effects of factors where a panel has some, ``sensitivity`` scores its outputs
+again where that is asked for, ``examples`` picks pairs of outputs,
+and ``cross`` sets the panels side by side.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 from wise_pytest.audit.cross import cross_constraint
 from wise_pytest.audit.examples import find_examples
+from wise_pytest.audit.factorial import FactorialAudit, build_factorial
 from wise_pytest.audit.merging import merged, rows_sha256
 from wise_pytest.audit.panel import PanelInput, audit_panel
 from wise_pytest.audit.published import published_of
 from wise_pytest.audit.result import Audit
+from wise_pytest.audit.sensitivity import PanelSensitivity, build_sensitivity
 from wise_pytest.audit.table import RowTable, table_of
 from wise_pytest.audit.tallies import tally_table
 from wise_pytest.audit.texts import default_openings
@@ -27,9 +31,11 @@ from wise_pytest.panels.catalog import bundled_panels, check_one_language
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
+    from wise_pytest.audit.result import PanelAudit
     from wise_pytest.audit.tallies import TallyKey
     from wise_pytest.panels.model import Panel
     from wise_pytest.records import Row
+    from wise_pytest.stats.bootstrap import ItemCounts
 
 
 def build_audit(
@@ -42,6 +48,7 @@ def build_audit(
     seed: int = DEFAULT_SEED,
     replicates: int = DEFAULT_REPLICATES,
     openings: Sequence[str] | None = None,
+    sensitivity: bool = False,
 ) -> Audit:
     """Audit the rows. The same rows give the same audit, in whatever order they come.
 
@@ -71,9 +78,13 @@ def build_audit(
     seed
         Of the bootstrap, from 0.
     replicates
-        Of the bootstrap. With 0 there are no intervals and no p values at all.
+        Of the bootstrap. With 0 there are no intervals and no p values at all, but
+        those of effects of factors, which are not resampled.
     openings
         Beginnings of outputs to count; those of ``openings.txt`` where not given.
+    sensitivity
+        Whether the outputs are scored again under other counters, beside the
+        strict score; it takes an object for every row.
 
     Returns
     -------
@@ -93,7 +104,9 @@ def build_audit(
     planned = planned or {}
     declared = bundled_panels() if panels is None else panels
     openings = default_openings() if openings is None else tuple(openings)
-    tallies = tally_table(table, openings=openings, items=replicates > 0)
+    named = set(table.coded("panel").values)
+    has_factors = any(panel.factors for name, panel in declared.items() if name in named)
+    tallies = tally_table(table, openings=openings, items=replicates > 0 or has_factors)
     providers = _providers(tallies.providers)
     resampling = Resampling(seed=seed, replicates=replicates)
 
@@ -133,6 +146,10 @@ def build_audit(
         panels={
             name: dataclasses.replace(
                 audit,
+                effects=_effects(tallies.items.get(name), sources[name].declared, audit.models),
+                sensitivity=_sensitivity(table, audit, sources[name].declared, resampling)
+                if sensitivity
+                else None,
                 examples=find_examples(
                     table,
                     name,
@@ -157,6 +174,21 @@ def build_audit(
             for name in sorted(set(exclude).difference(known))
         ),
     )
+
+
+def _effects(counts: ItemCounts | None, panel: Panel | None, primary: Sequence[str]) -> FactorialAudit | None:
+    if counts is None or panel is None or not panel.factors:
+        return None
+    return build_factorial(counts, panel, primary=primary)
+
+
+def _sensitivity(
+    table: RowTable, audit: PanelAudit, panel: Panel | None, resampling: Resampling
+) -> PanelSensitivity | None:
+    if panel is None:
+        return None
+    rows = table.take(table.coded("panel").among([audit.panel])).rows()
+    return build_sensitivity(rows, panel, audit, resampling=resampling)
 
 
 def _of_panel(tallies: Mapping[TallyKey, Any], name: str) -> dict[tuple[str, str], Any]:

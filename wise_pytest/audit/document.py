@@ -19,7 +19,9 @@ from wise_pytest.audit.diagnostics import (
     target_document,
     targets_by_form_document,
 )
+from wise_pytest.audit.factorial import to_document as effects_document
 from wise_pytest.audit.published import published_document
+from wise_pytest.audit.sensitivity_document import sensitivity_document
 from wise_pytest.stats.contrasts import CONFIDENCE
 from wise_pytest.stats.ranking_bootstrap import MEASURES
 
@@ -131,6 +133,10 @@ def _panel(panel: PanelAudit) -> dict[str, Any]:
         content["targets"] = targets_by_form_document(panel.targets)
     if panel.examples is not None:
         content["examples"] = examples_document(panel.examples, panel.reference)
+    if panel.effects is not None:
+        content["effects"] = effects_document(panel.effects)
+    if panel.sensitivity is not None:
+        content["verifier_sensitivity"] = sensitivity_document(panel.sensitivity)
     if panel.bootstrap is not None:
         content["bootstrap"] = _bootstrap(panel.bootstrap)
     if panel.published:

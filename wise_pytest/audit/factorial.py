@@ -1,8 +1,8 @@
 """The audit of a factorial panel: what each property of a wording does to compliance.
 
-Whoever has rows of such a panel calls ``build_factorial`` and ``to_document``; a
-panel is one where it declares factors. Rates stay exact until the document
-writes them down; effects come from ``stats.factorial``.
+``audit.build_audit`` calls ``build_factorial`` for each panel that declares
+factors, and ``document`` writes down what it says with ``to_document``. Rates stay exact
+until then; effects come from ``stats.factorial``.
 """
 
 from __future__ import annotations
@@ -16,11 +16,14 @@ from wise_pytest.stats.multiplicity import holm
 from wise_pytest.stats.rates import Rate, pool
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Mapping
 
     from wise_pytest.panels.model import Panel
-    from wise_pytest.records import Row
+    from wise_pytest.stats.bootstrap import ItemCounts
     from wise_pytest.stats.factorial import Contrast, Effect
+
+
+NO_ROWS = "no scored rows"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,26 +45,25 @@ class FactorialAudit:
 
     panel: Panel
     pooled: FactorialResult
+    """Over the primary models."""
     by_model: Mapping[str, FactorialResult]
     """Every model with a scored row, sorted."""
     n_rows: int
     """Scored rows of the panel's own forms."""
 
 
-def build_factorial(
-    rows: Iterable[Row], panel: Panel, *, primary: Collection[str] | None = None
-) -> FactorialAudit:
+def build_factorial(counts: ItemCounts, panel: Panel, *, primary: Collection[str]) -> FactorialAudit:
     """Estimate the effects of the panel's factors, for each model and pooled.
 
     Parameters
     ----------
-    rows
-        Of any panels and statuses, without duplicates; only scored rows of this
-        panel, and of forms that it declares, count.
+    counts
+        The panel's scored rows by model, item and form. Forms that it does not
+        declare are in none of the figures.
     panel
         One that declares factors.
     primary
-        The models to pool; ``None`` pools all.
+        The models to pool.
 
     Raises
     ------
@@ -70,18 +72,16 @@ def build_factorial(
     """
     if not panel.factors:
         raise ValueError(f"panel {panel.panel_id} declares no factors")
-    levels_of = {form.form_id: form.levels for form in panel.forms}
-    scored = [row for row in rows if row.panel == panel.panel_id and row.scored and row.form in levels_of]
-    models = sorted({row.model for row in scored})
-    pooled = [row for row in scored if primary is None or row.model in primary]
+    by_model = {
+        model: found
+        for model in counts.models
+        if (found := _result(counts.of_models((model,)), panel)).effects.n
+    }
     return FactorialAudit(
         panel=panel,
-        pooled=_result(pooled, panel, levels_of),
-        by_model={
-            model: _result([row for row in scored if row.model == model], panel, levels_of)
-            for model in models
-        },
-        n_rows=len(scored),
+        pooled=_result(counts.of_models(tuple(primary)), panel),
+        by_model=by_model,
+        n_rows=sum(found.effects.n for found in by_model.values()),
     )
 
 
@@ -93,44 +93,49 @@ def to_document(audit: FactorialAudit) -> dict[str, Any]:
     ``effects`` and ``terms``. Estimates are differences of rates, -1..1.
     """
     panel = audit.panel
+    why_empty = "every model is excluded" if audit.by_model else NO_ROWS
     return {
-        "panel": panel.panel_id,
         "factors": {factor.name: list(factor.levels) for factor in panel.factors},
         "scheme": "items, with all their models, forms and repetitions",
         "confidence": CONFIDENCE,
         "n_rows": audit.n_rows,
-        "pooled": _document(audit.pooled, panel),
-        "by_model": {model: _document(result, panel) for model, result in audit.by_model.items()},
+        "pooled": _document(audit.pooled, panel, why_empty),
+        "by_model": {model: _document(result, panel, NO_ROWS) for model, result in audit.by_model.items()},
     }
 
 
-def _result(rows: Sequence[Row], panel: Panel, levels_of: Mapping[str, tuple[str, ...]]) -> FactorialResult:
+def _result(counts: ItemCounts, panel: Panel) -> FactorialResult:
     import numpy as np
 
-    models, items = sorted({row.model for row in rows}), sorted({row.item for row in rows})
-    place_of_model = {model: place for place, model in enumerate(models)}
-    place_of_item = {item: place for place, item in enumerate(items)}
     factors = panel.factors
-    places = [{level: place for place, level in enumerate(factor.levels)} for factor in factors]
-    rates = {form: _rate_of(row for row in rows if row.form == form) for form in levels_of}
-    # Sorted, so that the same rows give the same figures to the last digit, in whatever order they come.
-    ordered = sorted(rows, key=lambda row: row.key)
+    levels_of = {form.form_id: form.levels for form in panel.forms}
+    forms = [place for place, form in enumerate(counts.forms) if form in levels_of]
+    n, n_compliant = counts.n[:, :, forms], counts.n_compliant[:, :, forms]
+    names = [counts.forms[place] for place in forms]
+    codes = np.array(
+        [
+            [factor.levels.index(level) for factor, level in zip(factors, levels_of[form], strict=True)]
+            for form in names
+        ],
+        dtype=np.int64,
+    ).reshape(len(names), len(factors))
+    models, items, places = (axis.ravel() for axis in np.indices(n.shape))
     effects = factorial_effects(
-        np.array([row.compliant is True for row in ordered], dtype=np.int64),
-        np.array(
-            [
-                [place[level] for place, level in zip(places, levels_of[row.form], strict=True)]
-                for row in ordered
-            ],
-            dtype=np.int64,
-        ).reshape(len(ordered), len(factors)),
+        n_compliant.ravel(),
+        n.ravel(),
+        codes[places],
         n_levels=[len(factor.levels) for factor in factors],
-        clusters=np.array([place_of_item[row.item] for row in ordered], dtype=np.int64),
-        blocks=np.array([place_of_model[row.model] for row in ordered], dtype=np.int64),
+        clusters=items,
+        blocks=models,
     )
+    rates = {
+        form: Rate(int(n_compliant[:, :, place].sum()), int(n[:, :, place].sum()))
+        for place, form in enumerate(names)
+    }
     corrected = holm({str(place): effect.p for place, effect in enumerate(effects.effects)}).adjusted
+    seen = n.sum(axis=(1, 2)).tolist()
     return FactorialResult(
-        models=tuple(models),
+        models=tuple(model for model, count in zip(counts.models, seen, strict=True) if count),
         levels={
             factor.name: {
                 level: pool(rate for form, rate in rates.items() if levels_of[form][place] == level)
@@ -143,22 +148,19 @@ def _result(rows: Sequence[Row], panel: Panel, levels_of: Mapping[str, tuple[str
     )
 
 
-def _rate_of(rows: Iterable[Row]) -> Rate:
-    compliant = [row.compliant is True for row in rows]
-    return Rate(sum(compliant), len(compliant))
-
-
-def _document(result: FactorialResult, panel: Panel) -> dict[str, Any]:
+def _document(result: FactorialResult, panel: Panel, why_empty: str) -> dict[str, Any]:
+    why = why_empty if not result.models else None
     return {
+        **({} if why is None else {"reason": why}),
         "models": list(result.models),
         "n": result.effects.n,
         "n_items": result.effects.n_clusters,
         "levels": {
-            factor: {level: _rate(rate) for level, rate in rates.items()}
+            factor: {level: _rate(rate, why) for level, rate in rates.items()}
             for factor, rates in result.levels.items()
         },
         "effects": [
-            _effect(effect, p_holm, panel)
+            _effect(effect, p_holm, panel, why)
             for effect, p_holm in zip(result.effects.effects, result.p_holm, strict=True)
         ],
         "terms": [
@@ -167,14 +169,14 @@ def _document(result: FactorialResult, panel: Panel) -> dict[str, Any]:
                 "f": term.statistic,
                 "df": None if term.df is None else list(term.df),
                 "p": term.p,
-                **({} if term.reason is None else {"reason": term.reason}),
+                **({} if term.reason is None else {"reason": why or term.reason}),
             }
             for term in result.effects.terms
         ],
     }
 
 
-def _effect(effect: Effect, p_holm: float | None, panel: Panel) -> dict[str, Any]:
+def _effect(effect: Effect, p_holm: float | None, panel: Panel, why: str | None) -> dict[str, Any]:
     content: dict[str, Any] = {
         "factors": [panel.factors[place].name for place in effect.contrast.factors],
         "contrast": _named(effect.contrast, panel),
@@ -186,7 +188,7 @@ def _effect(effect: Effect, p_holm: float | None, panel: Panel) -> dict[str, Any
         "p_holm": p_holm,
     }
     if effect.reason is not None:
-        content["reason"] = effect.reason
+        content["reason"] = why or effect.reason
     return content
 
 
@@ -199,8 +201,8 @@ def _named(contrast: Contrast, panel: Panel) -> list[dict[str, str]]:
     ]
 
 
-def _rate(rate: Rate) -> dict[str, Any]:
+def _rate(rate: Rate, why: str | None) -> dict[str, Any]:
     content: dict[str, Any] = {"compliance": rate.value, "n": rate.n, "n_compliant": rate.n_compliant}
     if not rate.n:
-        content["reason"] = "no scored rows"
+        content["reason"] = why or NO_ROWS
     return content

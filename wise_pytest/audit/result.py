@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from wise_pytest.audit.factorial import FactorialAudit
     from wise_pytest.audit.published import PublishedModel
+    from wise_pytest.audit.sensitivity import PanelSensitivity
     from wise_pytest.records import Target
     from wise_pytest.stats.bootstrap import Scheme, Units
     from wise_pytest.stats.contrasts import Contrast
@@ -244,6 +246,10 @@ class PanelAudit:
     """``None`` where nothing was resampled."""
     published: tuple[PublishedModel, ...] = ()
     """What the paper has published of these models in this panel: context, and no result of the rows."""
+    effects: FactorialAudit | None = None
+    """``None`` for a panel that declares no factors, or without a scored row."""
+    sensitivity: PanelSensitivity | None = None
+    """``None`` where it was not asked for, the panel is not known, or no row holds a text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,6 @@
-"""Intervals and p values for the audit of a panel. Called by ``audit.build_audit`` only.
+"""Intervals and p values for the audit of a panel.
+
+Called by ``audit.build_audit``, ``cross`` and ``sensitivity``.
 
 Every estimate starts a generator of its own from the one seed, so that no
 figure depends on which others were computed, or on which panels there are.
@@ -127,6 +129,26 @@ def with_uncertainty(
             cautions=tuple(_cautions(scheme, main.result.units)),
         ),
     )
+
+
+def with_intervals(
+    audit: PanelAudit,
+    counts: ItemCounts | None,
+    *,
+    declared: Panel | None,
+    providers: Mapping[str, str],
+    resampling: Resampling,
+) -> PanelAudit:
+    """Add to a panel's audit the intervals of ``with_uncertainty`` for the primary models and for each model.
+
+    The draws are the same, so that the figures are; nothing is tested, ranked or
+    set beside other schemes.
+    """
+    if not resampling.replicates:
+        return audit
+    source = _Source(counts, audit.reference, providers, resampling)
+    main = source.estimate(_scheme(declared), audit.primary, models=audit.models)
+    return replace(audit, primary=_with(audit.primary, main, None), by_model=source.by_model(audit.by_model))
 
 
 def pooled_with_uncertainty(

@@ -49,6 +49,7 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         help=f"{help_of('report')}; without --out, PATH is needed",
     )
     audit.add_argument("--openings", type=Path, metavar="FILE", help=help_of("openings"))
+    audit.add_argument("--sensitivity", action="store_true", help=help_of("sensitivity"))
     add_shared(audit, (*BOOTSTRAP_OPTIONS, *GATE_OPTIONS, "gate", "baseline"))
     audit.add_argument(
         "--baseline-map", action="append", default=[], metavar="NEW=OLD", help=help_of("baseline-map")
@@ -123,6 +124,7 @@ def _statistics(parsed: argparse.Namespace, runs: Sequence[RunRecord]) -> Statis
         else bootstrap_replicates(parsed.replicates, "--replicates"),
         openings=None if parsed.openings is None else read_openings(parsed.openings, option="--openings"),
         exclude=[name for text in parsed.exclude for name in text.split(",")],
+        sensitivity=parsed.sensitivity,
     )
 
 

@@ -34,29 +34,41 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _effects(parsed: argparse.Namespace) -> int:
-    from wise_pytest.audit.document import dump
-    from wise_pytest.audit.factorial import build_factorial, to_document
-    from wise_pytest.audit.rows import read_rows
+    from wise_pytest.again import read_runs, statistics_of
+    from wise_pytest.audit.audit import build_audit
+    from wise_pytest.audit.document import dump, to_document
     from wise_pytest.files import write_whole
     from wise_pytest.report.beyond import effects_lines
-    from wise_pytest.report.effects import effects_svg
+    from wise_pytest.report.figures.charts.effects import effects
     from wise_pytest.settings import catalog_of
 
     catalog = catalog_of(Path.cwd())
     panel = catalog.panel(parsed.panel)
     if not panel.factors:
         raise OptionError(f"--panel: {panel.panel_id} has no factors; it is no factorial design")
-    rows = read_rows(parsed.rows)
-    models = {row.model for row in rows if row.panel == panel.panel_id and row.scored}
-    if not models:
+    rows = read_runs(parsed.rows)
+    of_panel = rows.table.take(rows.table.coded("panel").among([panel.panel_id]))
+    # The audit of this panel, so that the figures are those of audit.json; nothing is resampled for them.
+    audit = build_audit(
+        of_panel,
+        exclude=statistics_of(rows.runs, exclude=parsed.exclude).exclude,
+        panels=catalog,
+        replicates=0,
+    )
+    found = audit.panels.get(panel.panel_id)
+    if found is None or found.effects is None:
         raise OptionError(f"there are no scored rows of {panel.panel_id} in {', '.join(parsed.rows)}")
     for name in parsed.exclude:
-        if name not in models:
-            raise OptionError(f"--exclude: {name!r} is not among the models: {', '.join(sorted(models))}")
-    document = to_document(build_factorial(rows, panel, primary=models - set(parsed.exclude)))
-    print_lines(effects_lines(document), sys.stdout)
+        if name not in audit.models:
+            raise OptionError(f"--exclude: {name!r} is not among the models: {', '.join(audit.models)}")
+    content = to_document(audit)["panels"][panel.panel_id]
+    print_lines(effects_lines(panel.panel_id, content), sys.stdout)
     if parsed.out is not None:
-        texts = {"effects.json": dump(document), "effects.svg": effects_svg(document)}
+        picture = effects(panel.panel_id, content)
+        texts = {
+            "effects.json": dump({"panel": panel.panel_id, **content["effects"]}),
+            **({} if picture is None else {"effects.svg": picture.standalone()}),
+        }
         written = [write_whole(parsed.out / name, text) for name, text in texts.items()]
         print_lines((f"report: {path}" for path in written), sys.stdout)
     return 0

@@ -31,28 +31,40 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
 
 
 def _sensitivity(parsed: argparse.Namespace) -> int:
-    from wise_pytest.audit.document import dump
-    from wise_pytest.audit.rows import read_rows
-    from wise_pytest.audit.sensitivity import build_sensitivity, to_document
+    from wise_pytest.again import read_runs, statistics_of
+    from wise_pytest.audit.audit import build_audit
+    from wise_pytest.audit.document import dump, to_document
     from wise_pytest.files import write_whole
     from wise_pytest.report.beyond import sensitivity_lines
     from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of
 
-    seed = bootstrap_seed(parsed.seed, "--seed")
-    replicates = bootstrap_replicates(parsed.replicates, "--replicates")
-    catalog = catalog_of(Path.cwd())
-    rows = read_rows(parsed.rows)
-    known = {row.model for row in rows}
+    seed = None if parsed.seed is None else bootstrap_seed(parsed.seed, "--seed")
+    replicates = (
+        None if parsed.replicates is None else bootstrap_replicates(parsed.replicates, "--replicates")
+    )
+    rows = read_runs(parsed.rows)
+    how = statistics_of(rows.runs, seed=seed, replicates=replicates, exclude=parsed.exclude)
+    # The audit of these rows, so that the figures are those of an audit.json that was asked for them.
+    audit = build_audit(
+        rows.table,
+        exclude=how.exclude,
+        panels=catalog_of(Path.cwd()),
+        seed=how.seed,
+        replicates=how.replicates,
+        sensitivity=True,
+    )
     for name in parsed.exclude:
-        if name not in known:
-            raise OptionError(f"--exclude: {name!r} is not among the models: {', '.join(sorted(known))}")
-    kept = [row for row in rows if row.model not in parsed.exclude]
-    panels = {name: catalog[name] for name in catalog if any(row.panel == name for row in kept)}
-    document = to_document(build_sensitivity(kept, panels, seed=seed, replicates=replicates))
-    if not document:
+        if name not in audit.models:
+            raise OptionError(f"--exclude: {name!r} is not among the models: {', '.join(audit.models)}")
+    panels = {
+        name: panel["verifier_sensitivity"]
+        for name, panel in to_document(audit)["panels"].items()
+        if "verifier_sensitivity" in panel
+    }
+    if not panels:
         raise OptionError(f"there are no scored rows with texts of a known panel in {', '.join(parsed.rows)}")
-    print_lines(sensitivity_lines(document), sys.stdout)
+    print_lines(sensitivity_lines(panels), sys.stdout)
     if parsed.out is not None:
-        path = write_whole(parsed.out / "sensitivity.json", dump(document))
+        path = write_whole(parsed.out / "sensitivity.json", dump(panels))
         print_lines([f"report: {path}"], sys.stdout)
     return 0

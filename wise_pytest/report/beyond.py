@@ -1,7 +1,7 @@
 """The effects of a factorial panel, and verifier sensitivity, as lines for a terminal.
 
-Called by ``wise effects`` and ``wise sensitivity`` with the documents of
-``audit.factorial`` and ``audit.sensitivity``; nothing is computed here.
+Called by ``wise effects`` and ``wise sensitivity`` with a panel of the audit's
+document; nothing is computed here.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import DASH, Interval, show
+from wise_pytest.report.counters import fate_name
+from wise_pytest.report.factorial import effects_of, effects_table
+from wise_pytest.report.tables import listed, mapping
 from wise_pytest.report.text import display_width, pad
 
 if TYPE_CHECKING:
@@ -16,45 +19,35 @@ if TYPE_CHECKING:
 
 _GAP = "  "
 _SIGNS = ("+", "−", "[")
-_FATES = {
-    "survives": "survives",
-    "unclear": "no longer clear",
-    "reversed": "turns round",
-    "appears": "appears",
-    "none": "none either way",
-}
 
 
-def effects_lines(document: Mapping[str, Any]) -> Iterator[str]:
+def effects_lines(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
     """Pooled effects with intervals, then each model's own estimates."""
-    pooled = document["pooled"]
-    models = document["by_model"]
+    effects = effects_of(panel)
+    pooled = mapping(effects, "pooled")
+    n_models = len(listed(pooled, "models"))
     yield (
-        f"{document['panel']}: {pooled['n']} scored generations of {len(pooled['models'])} models, "
+        f"{panel_id}: {pooled['n']} scored generations of {n_models} model{'' if n_models == 1 else 's'}, "
         f"{pooled['n_items']} items"
     )
-    header = ("effect", "points", f"{100 * document['confidence']:g} % interval", "p (Holm)", *models)
-    rows = []
-    for place, effect in enumerate(pooled["effects"]):
-        own = [_points(result["effects"][place]["estimate"]) for result in models.values()]
-        rows.append((effect_name(effect), *_estimate(effect), *own))
-    yield from _table(header, rows)
-    for reason in dict.fromkeys(effect["reason"] for effect in pooled["effects"] if "reason" in effect):
+    for model, reason in mapping(panel, "excluded").items():
+        yield f"not pooled: {model} ({reason})"
+    table = effects_table(panel)
+    kinds = [column.kind for column in table.columns]
+    yield from _table(
+        [column.header for column in table.columns],
+        [[show(value, kind) for value, kind in zip(row, kinds, strict=True)] for row in table.rows],
+    )
+    reasons = [effect["reason"] for effect in listed(pooled, "effects") if "reason" in effect]
+    for reason in dict.fromkeys(reasons):
         yield f"no interval or estimate: {reason}"
-
-
-def effect_name(effect: Mapping[str, Any]) -> str:
-    """A main effect by its two levels, an interaction by the levels that meet."""
-    contrast = effect["contrast"]
-    if len(contrast) == 1:
-        return f"{contrast[0]['level']} − {contrast[0]['against']}"
-    return " × ".join(part["level"] for part in contrast)
 
 
 def sensitivity_lines(document: Mapping[str, Any]) -> Iterator[str]:
     """Each panel's forms under every way to read the outputs: rate, difference, what becomes of it."""
     for name, panel in document.items():
-        yield f"{name}: {panel['n']} outputs of {', '.join(panel['models'])}"
+        yield f"{name}: {panel['n']} outputs of {', '.join(panel['models']) or 'no model'}"
+        yield f"  {panel['answer']}"
         if panel["n_without_text"]:
             yield f"  {panel['n_without_text']} scored rows hold no text, and are left out"
         rows = []
@@ -63,7 +56,7 @@ def sensitivity_lines(document: Mapping[str, Any]) -> Iterator[str]:
                 yield f"  {key}: not available, {reading['reason']}"
                 continue
             for form, found in reading["forms"].items():
-                fate = _FATES.get(found.get("effect", ""), "")
+                fate = fate_name(found.get("effect"))
                 rows.append((key, form, show(found["compliance"], "rate"), *_difference(found), fate))
         yield from _table(("reading", "form", "rate", "diff", "95 % interval", "strict effect"), rows)
         for key, reading in panel["readings"].items():
@@ -72,15 +65,6 @@ def sensitivity_lines(document: Mapping[str, Any]) -> Iterator[str]:
                     f"  {key}: {reading['description']}; {reading['n_changed_text']} outputs read otherwise, "
                     f"{reading['n_gained']} comply only so, {reading['n_lost']} only strictly"
                 )
-
-
-def _estimate(effect: Mapping[str, Any]) -> tuple[str, str, str]:
-    p = effect["p_holm"]
-    return (
-        _points(effect["estimate"]),
-        _between(effect["ci_low"], effect["ci_high"]),
-        DASH if p is None else show(p, "p_value"),
-    )
 
 
 def _difference(found: Mapping[str, Any]) -> tuple[str, str]:

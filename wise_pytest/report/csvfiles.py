@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from wise_pytest.report.columns import Interval, Measured, Missing
 from wise_pytest.report.comparison import tidy_comparison
+from wise_pytest.report.counters import has_counters, tidy_counters
 from wise_pytest.report.diagnostics import tidy_diagnostics
+from wise_pytest.report.factorial import tidy_effects
 from wise_pytest.report.published import holds_published, tidy_published
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
@@ -22,14 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wise_pytest.report.columns import Column, Value
-    from wise_pytest.report.tables import Document, Table
+    from wise_pytest.report.tables import Document, Table, Tidy
 
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
-    kinds = (*tidy_tables(), *tidy_diagnostics())
+    kinds: tuple[Tidy, ...] = (*tidy_tables(), *tidy_diagnostics(), *tidy_effects())
+    if has_counters(document):
+        kinds = (*kinds, *tidy_counters())
     if holds_published(document):
         kinds = (*kinds, tidy_published())
     own = {f"{tidy.name}.csv": render_csv(tidy.table(document)) for tidy in kinds}

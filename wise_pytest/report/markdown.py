@@ -14,6 +14,13 @@ from tabulate import tabulate
 from wise_pytest.report import diagnostics, facts, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
 from wise_pytest.report.comparison import comparison_sections
+from wise_pytest.report.counters import (
+    counter_forms_table,
+    counter_models_table,
+    counters_sentences,
+    gaps_table,
+)
+from wise_pytest.report.factorial import effects_sentence, effects_table
 from wise_pytest.report.limitations import LIMITATIONS, verifier_sentence
 from wise_pytest.report.published import published_sentences, published_table
 from wise_pytest.report.text import escape_markdown
@@ -220,6 +227,10 @@ def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
 
 _PANEL_TABLES = (
     tables.forms_table,
+    effects_table,
+    gaps_table,
+    counter_forms_table,
+    counter_models_table,
     tables.directions_table,
     tables.models_table,
     diagnostics.model_directions_table,
@@ -237,6 +248,8 @@ _PANEL_TABLES = (
 )
 """In the order in which a reader needs them."""
 _INTRODUCED: Mapping[Callable[[Mapping[str, Any]], Table], Callable[[Mapping[str, Any]], str]] = {
+    effects_table: effects_sentence,
+    gaps_table: lambda panel: " ".join(counters_sentences(panel)),
     diagnostics.examples_table: facts.examples_rule,
     diagnostics.surface_table: facts.openings_found,
     published_table: lambda panel: " ".join(published_sentences(panel)),

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from wise_pytest.report import facts
 from wise_pytest.report.columns import number, scalar, show
 from wise_pytest.report.comparison import comparison_lines
+from wise_pytest.report.counters import counters_answer
 from wise_pytest.report.lines import Line
 from wise_pytest.report.tables import Document, mapping, panels_of
 from wise_pytest.report.text import display_width, pad, shorten, visible
@@ -52,12 +53,19 @@ def summary_lines(
         *_table(document, width, paths),
         *_excluded(document),
         *_rankings(document),
+        *_counters(document),
         *comparison_lines(document),
         *_trouble(document),
         *_gate(document),
     ]
     lines += [Line(f"report: {path}") for path in paths]
     return [Line(visible(line.text), line.style) for line in lines]
+
+
+def _counters(document: Document) -> list[Line]:
+    """Whether wording effects survive other counters, where that was asked."""
+    answers = ((name, counters_answer(panel)) for name, panel in panels_of(document).items())
+    return [Line(f"other counters: {name}: {said}") for name, said in answers if said]
 
 
 def _table(document: Document, width: int, paths: list[str]) -> list[Line]:

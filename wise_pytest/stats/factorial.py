@@ -1,7 +1,8 @@
 """Effects of the factors of a full factorial on compliance, with intervals over items.
 
-Called by ``audit.factorial``. statsmodels fits the model; it loads when it is
-used, since nothing else in an audit needs it.
+Called by ``audit.factorial``. The estimates are least squares, so that every
+session can make them: a library for them would take longer to load than an
+audit takes to be made. A test holds them against statsmodels.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 MIN_CLUSTERS = 2
-MISSING_STATSMODELS = "effects of factors need statsmodels: pip install 'wise-pytest[factorial]'"
 _TOLERANCE = 1e-8
 """Of rates, below which a difference is rounding."""
 
@@ -101,39 +101,42 @@ def contrasts_of(n_levels: Sequence[int]) -> tuple[Contrast, ...]:
 
 
 def factorial_effects(
-    compliant: Ints, levels: Ints, *, n_levels: Sequence[int], clusters: Ints, blocks: Ints
+    n_compliant: Ints, n: Ints, levels: Ints, *, n_levels: Sequence[int], clusters: Ints, blocks: Ints
 ) -> Effects:
     r"""Estimate how much each factor, and each pair of factors, moves compliance.
 
     Parameters
     ----------
-    compliant
-        Shape ``(n,)``, 0 or 1: one a generation.
+    n_compliant
+        Shape ``(n_groups,)``: generations that comply, of one item, model and form each.
+    n
+        Same shape: all generations of the group; groups of none are left out.
     levels
-        Shape ``(n, n_factors)``: the level of each factor, from 0.
+        Shape ``(n_groups, n_factors)``: the level of each factor, from 0.
     n_levels
         Levels of each factor, from 2.
     clusters
-        Shape ``(n,)``: the item of each row. Rows of one item may depend on
-        each other in any way, over models, forms and repetitions.
+        Shape ``(n_groups,)``: the item of each group, from 0. Generations of one item may
+        depend on each other in any way, over models, forms and repetitions.
     blocks
-        Shape ``(n,)``: the model of each row, from 0, each with a level of its own.
+        Shape ``(n_groups,)``: the model of each group, from 0, each with a level of its own.
 
     Returns
     -------
     Effects
-        Unavailable, and with the reason, where statsmodels is not installed,
-        there are fewer than two items, or the rows do not tell a contrast from others.
+        Unavailable, and with the reason, where there are fewer than two items,
+        or the generations do not tell a contrast from others.
 
     Raises
     ------
     ValueError
-        If shapes or levels do not fit.
+        If shapes, counts or levels do not fit.
 
     Notes
     -----
     A linear probability model with main effects, two-way interactions and one
-    intercept a block, fitted by least squares:
+    intercept a block, fitted by least squares to the single generations (of
+    which the counts are sufficient statistics):
 
     .. math:: y = \alpha_{b} + \sum_f \beta_{f, l_f} + \sum_{f < g} \gamma_{fg, l_f l_g} + \varepsilon
 
@@ -158,62 +161,98 @@ def factorial_effects(
     """
     import numpy as np
 
-    _check(compliant, levels, n_levels, clusters, blocks)
+    _check(n_compliant, n, levels, n_levels, clusters, blocks)
+    n_compliant, levels, clusters, blocks = (
+        array[n > 0] for array in (n_compliant, levels, clusters, blocks)
+    )
+    n = n[n > 0]
     wanted = contrasts_of(n_levels)
     n_clusters = len(np.unique(clusters))
 
     def without_tests(effects: Iterable[Effect], reason: str) -> Effects:
         terms = tuple(TermTest(term, None, None, None, reason) for term in _terms(wanted))
-        return Effects(tuple(effects), terms, n=len(compliant), n_clusters=n_clusters)
+        return Effects(tuple(effects), terms, n=int(n.sum()), n_clusters=n_clusters)
 
-    def unavailable(reason: str) -> Effects:
+    if not len(n):
+        reason = "no scored rows"
         return without_tests((Effect(each, None, None, None, None, reason) for each in wanted), reason)
-
-    if not len(compliant):
-        return unavailable("no scored rows")
-    try:
-        from statsmodels.regression.linear_model import OLS
-    except ImportError:
-        return unavailable(MISSING_STATSMODELS)
     matrix = np.concatenate([_intercepts(blocks), _design(levels, n_levels)], axis=1)
     weights = _weights(wanted, n_levels, width=matrix.shape[1])
     # Where a combination of levels is missing, columns say the same twice. The model is fitted in as
     # many directions as the rows span, and a contrast outside of them has no one answer.
-    spanned = _spanned(matrix)
+    spanned = _spanned(matrix, n)
     inside = weights @ spanned
     determined = np.abs(weights - inside @ spanned.T).max(axis=1) < _TOLERANCE
-    weights = inside
-    model = OLS(compliant.astype(float), matrix @ spanned)
-    if n_clusters < MIN_CLUSTERS:
-        values = weights @ model.fit().params
-        reason = "fewer than two items"
+    fit = _fit(n_compliant, n, matrix @ spanned, clusters)
+    estimates = (inside @ fit.parameters).tolist()
+    if fit.covariance is None:
+        reason = "fewer than two items" if n_clusters < MIN_CLUSTERS else "too few generations"
         return without_tests(
             (
-                Effect(each, float(value), None, None, None, reason) if known else _undetermined(each)
-                for each, value, known in zip(wanted, values, determined, strict=True)
+                Effect(each, value, None, None, None, reason) if known else _undetermined(each)
+                for each, value, known in zip(wanted, estimates, determined, strict=True)
             ),
             reason,
         )
-    fitted = model.fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    test = fitted.t_test(weights)
-    bounds = test.conf_int(alpha=1 - CONFIDENCE)
-    values = zip(test.effect, np.ravel(test.sd), bounds[:, 0], bounds[:, 1], test.pvalue, strict=True)
+    covariance = inside @ fit.covariance @ inside.T
+    # Rounding can leave a variance of zero a little below it.
+    errors = np.sqrt(np.maximum(np.diag(covariance), 0.0)).tolist()
     effects = tuple(
-        _effect(each, *map(float, value)) if known else _undetermined(each)
-        for each, value, known in zip(wanted, values, determined, strict=True)
+        _effect(each, estimate, error, n_clusters - 1) if known else _undetermined(each)
+        for each, estimate, error, known in zip(wanted, estimates, errors, determined, strict=True)
     )
-    covariance = fitted.cov_params(r_matrix=weights)
     terms = tuple(_term_test(term, effects, covariance, n_clusters - 1) for term in _terms(wanted))
-    return Effects(effects, terms, n=len(compliant), n_clusters=n_clusters)
+    return Effects(effects, terms, n=int(n.sum()), n_clusters=n_clusters)
 
 
-def _effect(  # noqa: PLR0917 - one row of a table
-    contrast: Contrast, estimate: float, standard_error: float, low: float, high: float, p: float
-) -> Effect:
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """Least squares of single generations."""
+
+    parameters: Floats
+    covariance: Floats | None
+    """Clustered; ``None`` with one cluster, or no more generations than parameters."""
+
+
+def _fit(n_compliant: Ints, n: Ints, matrix: Floats, clusters: Ints) -> _Fit:
+    """Fit a matrix of full rank, a group a row.
+
+    A generation's row of the matrix is that of its group. Sums over the
+    generations of a group therefore need its counts only: of the normal
+    equations, and of the scores, whose outer products over items are the
+    middle of the clustered covariance.
+    """
+    import numpy as np
+
+    bread = np.linalg.inv(matrix.T @ (n[:, None] * matrix))
+    parameters = bread @ (matrix.T @ n_compliant)
+    n_rows, n_parameters = int(n.sum()), matrix.shape[1]
+    _, places = np.unique(clusters, return_inverse=True)
+    n_clusters = int(places.max()) + 1
+    if n_clusters < MIN_CLUSTERS or n_rows <= n_parameters:
+        return _Fit(parameters, None)
+    residuals = n_compliant - n * (matrix @ parameters)
+    scores = np.zeros((n_clusters, n_parameters))
+    np.add.at(scores, places, matrix * residuals[:, None])
+    small = n_clusters / (n_clusters - 1) * (n_rows - 1) / (n_rows - n_parameters)
+    return _Fit(parameters, small * bread @ (scores.T @ scores) @ bread)
+
+
+def _effect(contrast: Contrast, estimate: float, standard_error: float, df: int) -> Effect:
+    from scipy.special import stdtr, stdtrit
+
     if not standard_error > _TOLERANCE:
         reason = "every item shows the same difference, so they do not vary"
         return Effect(contrast, estimate, None, None, None, reason)
-    return Effect(contrast, estimate, standard_error, Interval(low=low, high=high), p, None)
+    width = float(stdtrit(df, (1 + CONFIDENCE) / 2)) * standard_error
+    return Effect(
+        contrast=contrast,
+        estimate=estimate,
+        standard_error=standard_error,
+        interval=Interval(low=estimate - width, high=estimate + width),
+        p=2 * float(stdtr(df, -abs(estimate) / standard_error)),
+        reason=None,
+    )
 
 
 def _undetermined(contrast: Contrast) -> Effect:
@@ -230,7 +269,7 @@ def _term_test(
 ) -> TermTest:
     """Wald's test of all contrasts of a term, as an F statistic."""
     import numpy as np
-    from scipy import stats
+    from scipy.special import fdtrc
 
     rows = [place for place, effect in enumerate(effects) if effect.contrast.factors == term]
     for row in rows:
@@ -242,14 +281,14 @@ def _term_test(
     estimates = np.array([effects[row].estimate for row in rows], dtype=float)
     statistic = float(estimates @ np.linalg.solve(within, estimates)) / len(rows)
     df = (len(rows), df_items)
-    return TermTest(term, statistic, df, float(stats.f.sf(statistic, *df)), None)
+    return TermTest(term, statistic, df, float(fdtrc(*df, statistic)), None)
 
 
-def _spanned(matrix: Floats) -> Floats:
-    """An orthonormal basis of the space of the rows of a matrix, a direction a column."""
+def _spanned(matrix: Floats, n: Ints) -> Floats:
+    """An orthonormal basis of the space of the rows of a matrix, each ``n`` times, a direction a column."""
     import numpy as np
 
-    sizes, directions = np.linalg.eigh(matrix.T @ matrix)
+    sizes, directions = np.linalg.eigh(matrix.T @ (n[:, None] * matrix))
     basis: Floats = directions[:, sizes > sizes.max() * _TOLERANCE]
     return basis
 
@@ -301,15 +340,19 @@ def _corners(contrast: Contrast) -> Iterator[tuple[int, tuple[int, ...]]]:
         yield (-1) ** chosen.count(False), levels
 
 
-def _check(compliant: Ints, levels: Ints, n_levels: Sequence[int], clusters: Ints, blocks: Ints) -> None:
-    n = len(compliant)
-    if levels.shape != (n, len(n_levels)) or clusters.shape != (n,) or blocks.shape != (n,):
-        raise ValueError(f"{n} rows with levels of shape {levels.shape} and {len(n_levels)} factors")
+def _check(  # noqa: PLR0917 - all that is given
+    n_compliant: Ints, n: Ints, levels: Ints, n_levels: Sequence[int], clusters: Ints, blocks: Ints
+) -> None:
+    n_groups = len(n)
+    if levels.shape != (n_groups, len(n_levels)) or any(
+        array.shape != (n_groups,) for array in (n_compliant, clusters, blocks)
+    ):
+        raise ValueError(f"{n_groups} groups with levels of shape {levels.shape} and {len(n_levels)} factors")
     if any(count < 2 for count in n_levels):  # noqa: PLR2004 - one level is no factor
         raise ValueError("a factor needs at least two levels")
-    if n and ((levels < 0) | (levels >= list(n_levels))).any():
+    if ((levels < 0) | (levels >= list(n_levels))).any():
         raise ValueError("a level is out of the range of its factor")
-    if n and not ((compliant == 0) | (compliant == 1)).all():
-        raise ValueError("compliance must be 0 or 1")
-    if n and (blocks < 0).any():
+    if ((n_compliant < 0) | (n_compliant > n)).any():
+        raise ValueError("compliant generations must be between none and all")
+    if (blocks < 0).any():
         raise ValueError("blocks count from 0")

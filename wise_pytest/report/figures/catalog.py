@@ -8,6 +8,7 @@ from wise_pytest.report.figures.charts.contrasts import contrasts
 from wise_pytest.report.figures.charts.cross import cross
 from wise_pytest.report.figures.charts.directions import directions
 from wise_pytest.report.figures.charts.dumbbell import dumbbell
+from wise_pytest.report.figures.charts.effects import effects
 from wise_pytest.report.figures.charts.errors import errors
 from wise_pytest.report.figures.charts.heat import heat_map
 from wise_pytest.report.figures.charts.lengths import lengths
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from wise_pytest.report.figures.figure import Figure
     from wise_pytest.report.tables import Document
 
-_OF_A_PANEL = (contrasts, directions, errors, heat_map, dumbbell, ranks, targets, lengths)
+_OF_A_PANEL = (contrasts, effects, directions, errors, heat_map, dumbbell, ranks, targets, lengths)
 
 
 def panel_figures(panel_id: str, panel: Mapping[str, Any]) -> list[Figure]:

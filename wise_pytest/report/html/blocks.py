@@ -9,6 +9,14 @@ from markupsafe import Markup
 
 from wise_pytest.naming import slug
 from wise_pytest.report import facts, tables
+from wise_pytest.report.counters import (
+    counter_forms_table,
+    counter_models_table,
+    counters_of,
+    counters_sentences,
+    gaps_table,
+)
+from wise_pytest.report.factorial import effects_sentence, terms_table
 from wise_pytest.report.figures.catalog import panel_figures
 from wise_pytest.report.figures.charts.values import reference_of
 from wise_pytest.report.html.diagnostics import floor_sentences, model_directions_table, surface_table
@@ -48,6 +56,7 @@ class Block:
 
 _TOPICS = {
     "contrasts": "Differences between wordings",
+    "effects": "Effects of the properties of a wording",
     "directions": "Which way answers fail",
     "errors": "How far counts are off",
     "models": "Model by model",
@@ -87,6 +96,8 @@ def blocks_of(
             tables=tuple(extra),
             sentences=tuple(sentences),
         )
+    if counters_of(panel):
+        yield _counters(panel, anchor)
     pairs = tuple(pairs_of(panel))
     if pairs:
         title = "Same task, same repetition: one wording is met, the other is not"
@@ -106,6 +117,18 @@ def blocks_of(
         )
 
 
+def _counters(panel: Mapping[str, Any], anchor: str) -> Block:
+    """The same outputs under other counters; its own heading does not say more than the answer below it."""
+    beside = (counter_forms_table(panel), counter_models_table(panel))
+    return Block(
+        f"{anchor}-counters",
+        "Other counters",
+        "Does the wording effect survive the choice of counter?",
+        sentences=tuple(counters_sentences(panel)),
+        tables=(view_table(gaps_table(panel)), *(view_table(t, folded=True) for t in beside if t.rows)),
+    )
+
+
 def view_figure(figure: Figure, *, opened: bool = False) -> FigureView:
     """A picture for within the page; its texts are escaped where they are drawn."""
     svg = Markup(figure.inline())  # noqa: S704 - drawn by this package, every text in it escaped
@@ -118,6 +141,8 @@ def _beside(name: str, panel: Mapping[str, Any]) -> tuple[list[TableView], list[
         case "contrasts":
             found = [tables.sensitivity_table(panel)]
             sentences = [f"{sentence}." for sentence in facts.resampling(panel)]
+        case "effects":
+            found, sentences = [terms_table(panel)], [effects_sentence(panel)]
         case "directions":
             found, sentences = [surface_table(panel), model_directions_table(panel)], []
         case "ranks":

@@ -1,0 +1,118 @@
+"""What each property of a wording does to compliance, and each pair of them: a factorial panel's effects."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from wise_pytest.naming import slug
+from wise_pytest.report.columns import Interval, number, show
+from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
+from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
+from wise_pytest.report.figures.charts.values import bounds, counted, plain_points, points
+from wise_pytest.report.figures.drawing import Drawing, cut
+from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.tables import listed, mapping
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from wise_pytest.report.figures.theme import Theme
+
+_ROW = 26
+_TOP = 12
+_LEFT, _RIGHT = 170, 530
+_SPAN = 0.2
+"""The axis is at least this wide: small effects are to look small."""
+
+
+def effects(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
+    """The picture, or ``None`` where no factor has an estimate."""
+    found = [mapping(effect) for effect in listed(mapping(effects_of(panel), "pooled"), "effects")]
+    if all(number(effect.get("estimate")) is None for effect in found):
+        return None
+    confidence = number(effects_of(panel).get("confidence"))
+    level = "" if confidence is None else f"{100 * confidence:g} % "
+    several = models_beside(panel)
+    models = "; diamonds are the models' own estimates" if several else ""
+    return Figure(
+        name=f"{slug(panel_id)}-effects",
+        title=_title(found, confidence),
+        caption=(
+            "Change in compliance, in percentage points: of a level against the first of its factor (bold), "
+            f"and of two levels that meet beyond what each does alone, with {level}intervals over items. A "
+            "filled point differs from 0 after Holm's correction; a hollow one does not, or was not "
+            f"tested{models}."
+        ),
+        draw=lambda theme: _draw(theme, found, [listed(m, "effects") for m in several.values()], confidence),
+        data=effects_table(panel),
+    )
+
+
+def _title(found: Sequence[Mapping[str, Any]], confidence: float | None) -> str:
+    known = [effect for effect in found if number(effect.get("estimate")) is not None]
+    largest = max(known, key=lambda effect: abs(float(effect["estimate"])))
+    estimate = float(largest["estimate"])
+    way = "raises" if estimate > 0 else "lowers"
+    seen = f"{effect_name(largest)} {way} compliance most, by {points(estimate)}"
+    if estimate == 0:
+        seen = "No property of the wording changes compliance"
+    tested = [effect for effect in known if number(effect.get("p_holm")) is not None]
+    if not tested:
+        return seen
+    n_clear = sum(_clear(effect, confidence) for effect in tested)
+    if n_clear == 0:
+        return f"{seen}, but no effect holds after Holm's correction"
+    holds = "holds" if n_clear == 1 else "hold"
+    return f"{seen}; {n_clear} of {counted(len(tested), 'effect')} {holds} after Holm's correction"
+
+
+def _clear(effect: Mapping[str, Any], confidence: float | None) -> bool:
+    p = number(effect.get("p_holm"))
+    # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
+    return p is not None and confidence is not None and p + confidence < 1
+
+
+def _draw(
+    theme: Theme,
+    found: Sequence[Mapping[str, Any]],
+    models: Sequence[Sequence[Any]],
+    confidence: float | None,
+) -> Drawing:
+    own = [
+        [
+            float(value)
+            for effects in models
+            if row < len(effects) and (value := number(mapping(effects[row]).get("estimate"))) is not None
+        ]
+        for row in range(len(found))
+    ]
+    intervals = [bounds(effect, "ci_low", "ci_high") for effect in found]
+    estimates = [number(effect.get("estimate")) for effect in found]
+    ends = [end for pair in intervals if pair is not None for end in pair]
+    values = [*ends, *(value for values in own for value in values), *filter(None, estimates)]
+    scale = spanning(values, left=_LEFT, right=_RIGHT, least=_SPAN)
+    bottom = _TOP + _ROW * len(found)
+    sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
+    draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="percentage points", shown=plain_points)
+    zero = scale.place(0)
+    sheet.line(zero, _TOP - 6, zero, bottom, "axis", 1.5)
+    for row, effect in enumerate(found):
+        y = _TOP + _ROW * (row + 0.5)
+        name = effect_name(effect)
+        is_main = len(listed(effect, "contrast")) == 1
+        sheet.text(_LEFT - 12, y, cut(name, _LEFT - 24), anchor="end", bold=is_main)
+        for value in own[row]:
+            sheet.diamond(scale.place(value), y, 4.5, fill=None, edge="warn", edge_width=1.2)
+        estimate, pair = estimates[row], intervals[row]
+        if estimate is None:
+            sheet.text(_RIGHT + 72, y, "no estimate", role="soft", size=12)
+            continue
+        between = "" if pair is None else show(Interval(*pair), "difference_interval")
+        if pair is not None:
+            sheet.line(scale.place(pair[0]), y, scale.place(pair[1]), y, "accent", 2)
+        shown, clear = show(estimate, "difference"), _clear(effect, confidence)
+        fill = "accent" if clear else "paper"
+        sheet.circle(scale.place(estimate), y, 5, fill=fill, edge="accent", about=f"{name} {shown} {between}")
+        sheet.text(_RIGHT + 62, y, shown, anchor="end", bold=clear)
+        sheet.text(_RIGHT + 72, y, between, role="soft", size=12)
+    return sheet
