@@ -54,6 +54,7 @@ def keep(
         seed=1,
         replicates=20,
         openings=None,
+        sensitivity=False,
         gate=GateRules(),
         baseline=None,
         shard=None,

@@ -58,6 +58,9 @@ def test_settings_that_are_there_are_left_alone(project, capsys, settings, hinte
     _, out, _ = run(capsys, "new-panel", "mine")
     assert ('to do: add panels = ["panels"] to [tool.wise] in pyproject.toml' in out) == hinted
     assert (project / "pyproject.toml").read_text() == settings
+    # Whoever overlooks it is told again.
+    status, _, err = run(capsys, "check-panel", "mine")
+    assert (status, "panels/mine.toml is there: add panels" in err) == ((2, True) if hinted else (0, False))
 
 
 def test_a_panel_with_faults_is_said_to_have_them(project, capsys):

@@ -318,15 +318,15 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
         (
             {"POS": always("one two three"), "NEG": always("one two")},
             (
-                "The wording effect survives every other counter (5 of 5): the gap, 100.0 points strictly, stays "
-                "above 0, and NEG stays the weakest wording."
+                "The wording effect survives every other counter (5 of 5): the gap, 100.0 points strictly, "
+                "stays above 0, and NEG stays the weakest wording."
             ),
         ),
         (
             {"POS": always("one two three"), "NEG": always("- one two three")},
             (
-                "The wording effect survives 3 of 5 other counters; strictly the gap is 100.0 points, and NEG the "
-                "weakest wording. It may be none under markdown_removed and unicode_words."
+                "The wording effect survives 3 of 5 other counters; strictly the gap is 100.0 points, and "
+                "NEG the weakest wording. It may be none under markdown_removed and unicode_words."
             ),
         ),
         (
@@ -339,8 +339,8 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
         (
             {"POS": always("one two three"), "NEG": always("one two three")},
             (
-                "Strictly no wording effect is clear: the gap of 0.0 points may be none. No other counter shows "
-                "one."
+                "Strictly no wording effect is clear: the gap of 0.0 points may be none. No other counter "
+                "shows one."
             ),
         ),
     ],

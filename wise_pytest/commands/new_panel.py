@@ -48,7 +48,7 @@ def _new_panel(parsed: argparse.Namespace) -> int:
 def _declare() -> Iterator[str]:
     """Make the folder of panels known; where there are settings already, say what to add to them."""
     from wise_pytest.files import write_whole
-    from wise_pytest.panels.starter import FOLDER
+    from wise_pytest.panels.catalog import FOLDER
     from wise_pytest.settings import read_tool_table
 
     project = Path("pyproject.toml")

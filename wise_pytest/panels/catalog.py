@@ -43,6 +43,9 @@ PANEL_IDS = (
 ENTRY_POINTS = "wise_pytest.panels"
 """The group of entry points by which an installed package offers panels."""
 
+FOLDER = "panels"
+"""Where ``wise new-panel`` writes a panel of one's own, in the project's folder."""
+
 _FOLDER = Path(__file__).parent
 _SUFFIX = ".toml"
 
@@ -50,9 +53,10 @@ _SUFFIX = ".toml"
 class Catalog(Mapping[str, "Panel"]):
     """Panels by id, the bundled ones first; looking one up reads its file."""
 
-    def __init__(self, own: Mapping[str, Path]) -> None:
+    def __init__(self, own: Mapping[str, Path], root: Path | None = None) -> None:
         self.own = dict(own)
         """The files of the user's own panels, by id."""
+        self._root = root
         self._loaded: dict[str, Panel] = {}
         self._items: tuple[Item, ...] | None = None
 
@@ -83,8 +87,17 @@ class Catalog(Mapping[str, "Panel"]):
             If there is none, or its file cannot be used.
         """
         if panel_id not in self:
-            raise PanelError(explain_unknown("panel", panel_id, self))
+            raise PanelError(explain_unknown("panel", panel_id, self) + self._undeclared(panel_id))
         return self[panel_id]
+
+    def _undeclared(self, panel_id: str) -> str:
+        """What to do about a file of that panel which no setting leads to."""
+        if self._root is None or not (self._root / FOLDER / f"{panel_id}{_SUFFIX}").is_file():
+            return ""
+        return (
+            f'; {FOLDER}/{panel_id}{_SUFFIX} is there: add panels = ["{FOLDER}"] to [tool.wise] in '
+            "pyproject.toml"
+        )
 
     def shared_items(self) -> tuple[Item, ...]:
         """The bundled items, read once."""
@@ -153,7 +166,7 @@ def read_catalog(root: Path, declared: Any) -> Catalog:
         first = own.setdefault(panel_id, path)
         if first != path:
             raise PanelError(f"{where}: panel {panel_id!r} is in {first} and in {path}; rename one of them")
-    return Catalog(own)
+    return Catalog(own, root)
 
 
 def check_one_language(panels: Iterable[Panel]) -> None:

@@ -10,13 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import PanelError
-from wise_pytest.panels.catalog import PANEL_IDS
+from wise_pytest.panels.catalog import FOLDER, PANEL_IDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-FOLDER = "panels"
-"""Where a new panel's files are written, beside the project's pyproject.toml."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,59}")
 
