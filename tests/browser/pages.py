@@ -25,6 +25,7 @@ def document_of(
     exclude: Collection[str] = (),
     limits: Mapping[str, str] | None = None,
     replicates: int = 200,
+    sensitivity: bool = False,
 ) -> dict[str, Any]:
     """The audit of some rows as ``audit.json`` has it."""
     table = table_of(rows)
@@ -33,6 +34,7 @@ def document_of(
         exclude=exclude,
         provenance={"wise_pytest": "0.1.0", "partial": None, **row_facts(table)},
         replicates=replicates,
+        sensitivity=sensitivity,
     )
     given = {
         name.replace("-", "_"): parse_threshold(text, f"--{name}") for name, text in (limits or {}).items()

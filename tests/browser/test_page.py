@@ -5,12 +5,14 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import random
 import re
 
 import pytest
 
 from tests.browser import thirteen
 from tests.browser.pages import document_of, write_page
+from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.records import Row
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright comes with the extra 'dev'")
@@ -119,6 +121,33 @@ def full(tmp_path_factory):
     return path, rows
 
 
+@pytest.fixture(scope="module")
+def factorial(tmp_path_factory):
+    """Two models in a panel with factors, read by other counters as well."""
+    chosen = random.Random(1)
+    rows = [
+        Row(
+            panel="factorial_count",
+            model=model,
+            provider=model,
+            item=f"i{item}",
+            form=form.form_id,
+            repetition=1,
+            compliant=text == "one two three",
+            target=3,
+            text=text,
+            observed=len(text.split()),
+            verifier="word_count/1",
+        )
+        for model in ("first", "second")
+        for item in range(5)
+        for form in bundled_panel("factorial_count").forms
+        for text in [chosen.choice(["one two three", "- one two three", "one"])]
+    ]
+    document = document_of(rows, sensitivity=True)
+    return write_page(tmp_path_factory.mktemp("factorial") / "audit.html", rows, document)
+
+
 # What a reader sees first
 
 
@@ -130,8 +159,9 @@ def test_the_verdict_comes_first_and_in_words(open_page, small):
     assert order == ["verdict", "run", "panel-exact_count", "generations", "limits"]
 
 
-def test_headings_are_in_order(open_page, small):
-    opened = open_page(small)
+@pytest.mark.parametrize("name", ["small", "factorial"])
+def test_headings_are_in_order(open_page, request, name):
+    opened = open_page(request.getfixturevalue(name))
     levels = opened.page.evaluate(
         "[...document.querySelectorAll('h1,h2,h3,h4,h5,h6')].map(h => +h.tagName[1])"
     )
@@ -140,10 +170,23 @@ def test_headings_are_in_order(open_page, small):
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
 
 
-def test_every_picture_has_its_data_in_a_table(open_page, small):
-    opened = open_page(small)
+def test_a_panel_with_factors_shows_their_effects_and_the_other_counters(open_page, factorial):
+    opened = open_page(factorial)
+    effects = opened.page.locator("#panel-factorial_count-effects")
+    assert effects.locator("figure svg[role=img]").count() == 1
+    assert effects.locator("figure + details tbody tr").count() == 18
+    assert "over 5 items" in effects.inner_text()
+    counters = opened.page.locator("#panel-factorial_count-counters")
+    assert counters.locator("h3").inner_text() == "Does the wording effect survive the choice of counter?"
+    assert counters.locator("tbody").first.locator("tr").count() == 6
+    assert opened.page.locator("nav a[href='#panel-factorial_count-counters']").count() == 1
+
+
+@pytest.mark.parametrize("name", ["small", "factorial"])
+def test_every_picture_has_its_data_in_a_table(open_page, request, name):
+    opened = open_page(request.getfixturevalue(name))
     figures = opened.page.locator("figure")
-    assert figures.count() >= 7
+    assert figures.count() >= {"small": 7, "factorial": 5}[name]
     for number in range(figures.count()):
         figure = figures.nth(number)
         assert figure.locator("svg[role=img]").get_attribute("aria-label")
@@ -290,17 +333,23 @@ def test_no_name_reorders_or_hides_what_is_around_it(open_page, hostile):
 
 
 @pytest.mark.parametrize("width", WIDTHS)
-@pytest.mark.parametrize("name", ["small", "hostile"])
+@pytest.mark.parametrize("name", ["small", "hostile", "factorial"])
 def test_the_page_holds_at_any_width(open_page, request, name, width):
     opened = open_page(request.getfixturevalue(name), width=width)
     opened.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
     assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
 
 
-@pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("width", WIDTHS)
-def test_axe_finds_no_fault(open_page, small, width, scheme):
-    opened = open_page(small, width=width, scheme=scheme)
+@pytest.mark.parametrize(
+    ("name", "width", "scheme"),
+    [
+        *(("small", width, scheme) for width in WIDTHS for scheme in SCHEMES),
+        ("factorial", 400, "dark"),
+        ("factorial", 1600, "light"),
+    ],
+)
+def test_axe_finds_no_fault(open_page, request, name, width, scheme):
+    opened = open_page(request.getfixturevalue(name), width=width, scheme=scheme)
     opened.page.evaluate("for (const d of document.querySelectorAll('details')) d.open = true")
     opened.page.wait_for_timeout(100)
     result = axe.Axe().run(opened.page)
