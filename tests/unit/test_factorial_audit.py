@@ -195,6 +195,8 @@ def test_the_tables_for_programs_have_every_effect_pooled_and_by_model(whole):
     assert pooled["n"] == str(2 * 25 * 32 * 3)
     assert {line.split(",")[head.index("model")] for line in lines[1:]} == {"", "a", "b"}
     assert len(tables["effect_tests.csv"].splitlines()) == 1 + 3 * 10
+    plain = build_audit([dataclasses.replace(rows_of(chance, n_items=1)[0], panel="exact_count")])
+    assert not {name for name in render_tables(to_document(plain)) if name.startswith("effect")}
 
 
 def test_a_panel_without_factors_is_refused():

@@ -128,6 +128,7 @@ def figures():
     return {figure.name: figure for figure in figures_of(document(p=panel(), q=panel()))}
 
 
+AFTER_HOLM = "after Holm's correction"
 GROWTH = "they grow by 4.5 words from the smallest target to the largest"
 NAMES = [
     "contrasts",
@@ -156,8 +157,7 @@ def test_each_picture_of_the_paper_is_there_once(figures):
         ),
         (
             "p-effects",
-            "avoid − base lowers compliance most, by 20.0 points; "
-            + "1 of 2 effects holds after Holm's correction",
+            f"avoid − base lowers compliance most, by 20.0 points; 1 of 2 effects holds {AFTER_HOLM}",
         ),
         ("p-directions", 'Under AVOID1, the worst form, 62.5 % of answers are "over"'),
         ("p-errors", "AVOID1 scatters most: half of its answers are off by −2 to +3"),

@@ -15,7 +15,7 @@ from wise_pytest.report.columns import Interval, Measured, Missing
 from wise_pytest.report.comparison import tidy_comparison
 from wise_pytest.report.counters import has_counters, tidy_counters
 from wise_pytest.report.diagnostics import tidy_diagnostics
-from wise_pytest.report.factorial import tidy_effects
+from wise_pytest.report.factorial import has_effects, tidy_effects
 from wise_pytest.report.published import holds_published, tidy_published
 from wise_pytest.report.tables import tidy_tables
 from wise_pytest.report.text import neutralise
@@ -31,7 +31,9 @@ _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 
 def render_tables(document: Document) -> dict[str, str]:
     """The content of every CSV file, by its file name."""
-    kinds: tuple[Tidy, ...] = (*tidy_tables(), *tidy_diagnostics(), *tidy_effects())
+    kinds: tuple[Tidy, ...] = (*tidy_tables(), *tidy_diagnostics())
+    if has_effects(document):
+        kinds = (*kinds, *tidy_effects())
     if has_counters(document):
         kinds = (*kinds, *tidy_counters())
     if holds_published(document):

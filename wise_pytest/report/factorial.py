@@ -18,12 +18,13 @@ from wise_pytest.report.tables import (
     listed,
     made_table,
     mapping,
+    panels_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Record, Table
+    from wise_pytest.report.tables import Document, Record, Table
 
 EFFECT = Column("Effect", "effect", ("effect",))
 ESTIMATE = (
@@ -44,6 +45,11 @@ _SIZE = (Column("n", "n", ("n",), "count"), Column("Items", "n_items", ("n_items
 def effects_of(panel: Mapping[str, Any]) -> Mapping[str, Any]:
     """What a panel's factors do; empty where it has none."""
     return mapping(panel, "effects")
+
+
+def has_effects(document: Document) -> bool:
+    """Whether any panel has factors."""
+    return any(map(effects_of, panels_of(document).values()))
 
 
 def effect_name(effect: Mapping[str, Any]) -> str:
