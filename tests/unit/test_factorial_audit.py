@@ -106,6 +106,16 @@ def test_the_document_names_factors_levels_and_what_they_are_compared_with(docum
     json.dumps(document, allow_nan=False)
 
 
+def test_what_is_written_down_does_not_depend_on_the_last_digits_of_a_machine(document):
+    for effect in document["pooled"]["effects"]:
+        for key in ("estimate", "ci_low", "ci_high", "standard_error"):
+            assert effect[key] == round(effect[key], 10)
+        assert float(f"{effect['p_raw']:.8g}") == effect["p_raw"]
+    rows = [dataclasses.replace(row, compliant=True) for row in rows_of(chance, n_items=2)]
+    nothing = panel_of(rows)["effects"]["pooled"]["effects"]
+    assert {str(effect["estimate"]) for effect in nothing} == {"0.0"}
+
+
 def test_a_main_effect_is_the_difference_of_the_rates_of_two_levels(document):
     pooled = document["pooled"]
     rates = pooled["levels"]["length"]

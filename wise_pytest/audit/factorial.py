@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 
 NO_ROWS = "no scored rows"
+_DECIMALS = 10
+_FIGURES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,9 +168,9 @@ def _document(result: FactorialResult, panel: Panel, why_empty: str) -> dict[str
         "terms": [
             {
                 "factors": [panel.factors[place].name for place in term.factors],
-                "f": term.statistic,
+                "f": _figures(term.statistic),
                 "df": None if term.df is None else list(term.df),
-                "p": term.p,
+                "p": _figures(term.p),
                 **({} if term.reason is None else {"reason": why or term.reason}),
             }
             for term in result.effects.terms
@@ -180,16 +182,26 @@ def _effect(effect: Effect, p_holm: float | None, panel: Panel, why: str | None)
     content: dict[str, Any] = {
         "factors": [panel.factors[place].name for place in effect.contrast.factors],
         "contrast": _named(effect.contrast, panel),
-        "estimate": effect.estimate,
-        "ci_low": None if effect.interval is None else effect.interval.low,
-        "ci_high": None if effect.interval is None else effect.interval.high,
-        "standard_error": effect.standard_error,
-        "p_raw": effect.p,
-        "p_holm": p_holm,
+        "estimate": _settled(effect.estimate),
+        "ci_low": None if effect.interval is None else _settled(effect.interval.low),
+        "ci_high": None if effect.interval is None else _settled(effect.interval.high),
+        "standard_error": _settled(effect.standard_error),
+        "p_raw": _figures(effect.p),
+        "p_holm": _figures(p_holm),
     }
     if effect.reason is not None:
         content["reason"] = why or effect.reason
     return content
+
+
+def _settled(value: float | None) -> float | None:
+    """A difference without what processors differ in: a library's last digits depend on the machine."""
+    return None if value is None else round(value, _DECIMALS) + 0.0  # no negative zero
+
+
+def _figures(value: float | None) -> float | None:
+    """The same for what may be very small."""
+    return None if value is None else float(f"{value:.{_FIGURES}g}")
 
 
 def _named(contrast: Contrast, panel: Panel) -> list[dict[str, str]]:
