@@ -11,6 +11,7 @@ from wise_pytest.report.figures.charts.values import (
     bounds,
     counted,
     forms_of,
+    holds_after_holm,
     percent,
     plain_points,
     points,
@@ -63,18 +64,12 @@ def _title(results: Mapping[str, Mapping[str, Any]], reference: str, confidence:
     tested = [r for r in results.values() if number(r.get("p_holm")) is not None]
     if not tested or confidence is None:
         return seen
-    n_clear = sum(_clear(result, confidence) for result in tested)
+    n_clear = sum(holds_after_holm(result, confidence) for result in tested)
     if n_clear == 0:
         return f"{seen}, but no difference holds after Holm's correction"
     of = counted(len(tested), "difference")
     holds = "holds" if n_clear == 1 else "hold"
     return f"{seen}; {n_clear} of {of} {holds} after Holm's correction"
-
-
-def _clear(result: Mapping[str, Any], confidence: float | None) -> bool:
-    p = number(result.get("p_holm"))
-    # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
-    return p is not None and confidence is not None and p + confidence < 1
 
 
 def _draw(
@@ -109,7 +104,7 @@ def _draw(
                 sheet.line(end, y - 5, end, y + 5, "accent", 2)
         shown = show(diff, "difference")
         between = "" if pair is None else show(Interval(*pair), "difference_interval")
-        clear = _clear(result, confidence)
+        clear = holds_after_holm(result, confidence)
         sheet.circle(
             x, y, 6, fill="accent" if clear else "paper", edge="accent", about=f"{form} {shown} {between}"
         )

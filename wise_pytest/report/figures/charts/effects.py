@@ -8,7 +8,7 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Interval, number, show
 from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
-from wise_pytest.report.figures.charts.values import bounds, counted, plain_points, points
+from wise_pytest.report.figures.charts.values import bounds, counted, holds_after_holm, plain_points, points
 from wise_pytest.report.figures.drawing import Drawing, cut
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.tables import listed, mapping
@@ -59,17 +59,11 @@ def _title(found: Sequence[Mapping[str, Any]], confidence: float | None) -> str:
     tested = [effect for effect in known if number(effect.get("p_holm")) is not None]
     if not tested:
         return seen
-    n_clear = sum(_clear(effect, confidence) for effect in tested)
+    n_clear = sum(holds_after_holm(effect, confidence) for effect in tested)
     if n_clear == 0:
         return f"{seen}, but no effect holds after Holm's correction"
     holds = "holds" if n_clear == 1 else "hold"
     return f"{seen}; {n_clear} of {counted(len(tested), 'effect')} {holds} after Holm's correction"
-
-
-def _clear(effect: Mapping[str, Any], confidence: float | None) -> bool:
-    p = number(effect.get("p_holm"))
-    # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
-    return p is not None and confidence is not None and p + confidence < 1
 
 
 def _draw(
@@ -110,7 +104,7 @@ def _draw(
         between = "" if pair is None else show(Interval(*pair), "difference_interval")
         if pair is not None:
             sheet.line(scale.place(pair[0]), y, scale.place(pair[1]), y, "accent", 2)
-        shown, clear = show(estimate, "difference"), _clear(effect, confidence)
+        shown, clear = show(estimate, "difference"), holds_after_holm(effect, confidence)
         fill = "accent" if clear else "paper"
         sheet.circle(scale.place(estimate), y, 5, fill=fill, edge="accent", about=f"{name} {shown} {between}")
         sheet.text(_RIGHT + 62, y, shown, anchor="end", bold=clear)

@@ -95,3 +95,10 @@ def upper_end(highest: float) -> float:
 def counted(n: int, noun: str) -> str:
     """Such as ``1 model`` and ``2 models``."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
+def holds_after_holm(result: Mapping[str, Any], confidence: float | None) -> bool:
+    """Whether a difference or an effect is told from 0 after Holm's correction."""
+    p = number(result.get("p_holm"))
+    # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
+    return p is not None and confidence is not None and p + confidence < 1
