@@ -15,7 +15,9 @@ from wise_pytest.manifest import MANIFEST_SCHEMA
 from wise_pytest.panels.loader import PANEL_SCHEMA
 from wise_pytest.records import ROW_SCHEMA
 from wise_pytest.report.comparison import tidy_comparison
+from wise_pytest.report.counters import tidy_counters
 from wise_pytest.report.diagnostics import tidy_diagnostics
+from wise_pytest.report.factorial import tidy_effects
 from wise_pytest.report.published import tidy_published
 from wise_pytest.report.tables import tidy_tables
 
@@ -47,6 +49,10 @@ ONE_ROW_A: Mapping[str, str] = {
     "changes": "panel, model and form; with a baseline",
     "summary_changes": "panel, model and figure; with a baseline",
     "flips": "item and form with verdicts that have changed; with a baseline",
+    "effects": "panel with factors, set of models, and effect",
+    "effect_tests": "panel with factors, set of models, and factor or pair of them, tested as a whole",
+    "verifier_sensitivity": "panel, set of models, counter and form; where other counters were asked for",
+    "verifier_sensitivity_gaps": "panel, set of models and counter; where other counters were asked for",
     "published": "panel, model and form, where the paper has published rates of the run's own",
 }
 """By table: what one row of it is."""
@@ -64,7 +70,14 @@ SCHEMAS: Mapping[str, str] = {
 
 def csv_tables() -> str:
     """Every table that is written as CSV."""
-    kinds = (*tidy_tables(), *tidy_diagnostics(), *tidy_comparison(), tidy_published())
+    kinds = (
+        *tidy_tables(),
+        *tidy_diagnostics(),
+        *tidy_effects(),
+        *tidy_counters(),
+        *tidy_comparison(),
+        tidy_published(),
+    )
     if sorted(ONE_ROW_A) != sorted(tidy.name for tidy in kinds):
         raise SystemExit("docs/sections/files.py: ONE_ROW_A does not name the tables that there are")
     rows = [

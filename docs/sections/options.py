@@ -35,6 +35,7 @@ RANGES: Mapping[str, tuple[str, str]] = {
     "seed": (f"0 to 2^{MAX_SEED.bit_length()} − 1", "7"),
     "replicates": (f"0 to {MAX_REPLICATES:,}", "500"),
     "openings": ("a text file; lines that begin with `#` are left out", "openings.txt"),
+    "sensitivity": ("", ""),
     "concurrency": (f"1 to {MAX_CONCURRENCY:,}", "8"),
     "rpm": (f"over 0, under {MAX_AMOUNT:,.0f}; a provider of this run", "OpenAI=500"),
     "max-cost": (f"over 0, under {MAX_AMOUNT:,.0f}; every remote model needs a price", "5"),

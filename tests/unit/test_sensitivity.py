@@ -306,8 +306,8 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
     }
     assert found["answer"] == (
         f"The wording effect survives 5 of 5 other counters; strictly the gap is {100 * strict['gap']:.1f} "
-        "points, and AVOID1 the weakest wording. Under markdown_removed NEG is the weakest wording. Under "
-        "unicode_words NEG is the weakest wording."
+        "points, and AVOID1 the worst form. Under markdown_removed NEG is the worst form. Under "
+        "unicode_words NEG is the worst form."
     )
     assert list(found["answer_by_model"]) == ["a", "b", "c"]
 
@@ -319,14 +319,14 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
             {"POS": always("one two three"), "NEG": always("one two")},
             (
                 "The wording effect survives every other counter (5 of 5): the gap, 100.0 points strictly, "
-                "stays above 0, and NEG stays the weakest wording."
+                "stays above 0, and NEG stays the worst form."
             ),
         ),
         (
             {"POS": always("one two three"), "NEG": always("- one two three")},
             (
                 "The wording effect survives 3 of 5 other counters; strictly the gap is 100.0 points, and "
-                "NEG the weakest wording. It may be none under markdown_removed and unicode_words."
+                "NEG the worst form. It may be none under markdown_removed and unicode_words."
             ),
         ),
         (

@@ -83,16 +83,16 @@ def _of_an_effect(
     if n_kept == n_read and not moved:
         return (
             f"The wording effect survives every other counter ({n_read} of {n_read}): the gap, {gap} "
-            f"strictly, stays above 0, and {worst} stays the weakest wording."
+            f"strictly, stays above 0, and {worst} stays the worst form."
         )
     kept = f"The wording effect survives {n_kept} of {n_read} other counters"
-    sentences = [f"{kept}; strictly the gap is {gap}, and {worst} the weakest wording."]
+    sentences = [f"{kept}; strictly the gap is {gap}, and {worst} the worst form."]
     if unclear := by_fate.get("unclear"):
         sentences.append(f"It may be none under {_listed(unclear)}.")
     for name in moved:
         other = others[name]
         if other is not None and other.summary is not None:
-            sentences.append(f"Under {name} {other.summary.worst_form} is the weakest wording.")
+            sentences.append(f"Under {name} {other.summary.worst_form} is the worst form.")
     return " ".join(sentences)
 
 
