@@ -15,7 +15,9 @@ from wise_pytest.commands import (
     cassettes,
     check_panel,
     compare,
+    demo,
     effects,
+    local,
     models,
     new_panel,
     power,
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 EXIT_USAGE = 2
 COMMANDS = (
+    demo,
     audit,
     report,
     compare,
@@ -42,6 +45,7 @@ COMMANDS = (
     sensitivity,
     cassettes,
     models,
+    local,
     probe,
     reference,
     new_panel,

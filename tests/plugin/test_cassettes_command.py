@@ -231,7 +231,7 @@ def test_exported_recordings_are_replayed_by_plain_vcr(project: "Project", model
     assert sorted(texts) == sorted(row["text"] for row in rows)
     again = project.wise("cassettes", "export", "out")
     assert again.status == 2
-    assert "out: is no empty folder; export into a new one" in again.text
+    assert "out: is no empty folder; name a new one" in again.text
 
 
 def test_recordings_that_a_killed_run_has_left_unpacked_are_a_fault_until_they_are_packed(

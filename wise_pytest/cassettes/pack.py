@@ -231,8 +231,15 @@ def write_pack(
     model: str,
     lines: Mapping[RecordingKey, bytes],
     sessions: Iterable[Mapping[str, Any]],
+    part_of: Mapping[str, Any] | None = None,
 ) -> None:
-    """Write a packed cassette whole; sessions that no line refers to any more are left out."""
+    """Write a packed cassette whole; sessions that no line refers to any more are left out.
+
+    Parameters
+    ----------
+    part_of
+        Of an excerpt: the pack that it was cut from. A pack that is written again is no excerpt any more.
+    """
     ordered = [lines[key] for key in sorted(lines)]
     used = {decode_line(line, where=str(path)).session for line in ordered}
     described = {str(session["id"]): session for session in sessions if session["id"] in used}
@@ -244,6 +251,7 @@ def write_pack(
         "recordings": len(ordered),
         "sha256": None,
         "sessions": [described[name] for name in sorted(described)],
+        **({} if part_of is None else {"part_of": dict(part_of)}),
     }
     header["sha256"] = _digest(header, body)
     write_whole(path, (_line(header) + body).decode("ascii"), error=CassetteError, durable=True)

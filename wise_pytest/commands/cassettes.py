@@ -81,6 +81,17 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "Write each recording as a YAML file that any program with VCR.py can replay.",
     )
     exporting.add_argument("folder", type=Path, metavar="OUT", help="an empty or new folder")
+    cutting = _action(
+        actions,
+        "excerpt",
+        _excerpt,
+        "copy the recordings of a few items into another folder",
+        "Copy the recordings of a few items and repetitions, unchanged, into packs of their own, which say "
+        "what they are a part of.",
+    )
+    cutting.add_argument("folder", type=Path, metavar="OUT", help="an empty or new folder")
+    cutting.add_argument("--items", required=True, metavar="N|ID,ID…", help=help_of("items"))
+    cutting.add_argument("--repetitions", type=int, metavar="N", help="the first N (default: all)")
 
 
 def _action(
@@ -172,14 +183,33 @@ def _export(parsed: argparse.Namespace) -> int:
 
     _need_folder(parsed.cassettes)
     folder: Path = parsed.folder
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise OptionError(f"{folder}: is no empty folder; export into a new one")
+    _need_new(folder)
     store = CassetteStore(parsed.cassettes)
     n_files = sum(
         export_pack(store.pack(pack.panel, pack.model), folder)
         for pack in take_inventory(parsed.cassettes, {})
     )
     print_lines([f"{n_files} cassettes in {folder}"], sys.stdout)
+    return 0
+
+
+def _excerpt(parsed: argparse.Namespace) -> int:
+    from wise_pytest.cassettes.excerpt import excerpt_pack
+    from wise_pytest.cassettes.inventory import take_inventory
+    from wise_pytest.cassettes.store import CassetteStore
+    from wise_pytest.settings import catalog_of
+
+    _need_folder(parsed.cassettes)
+    _need_new(parsed.folder)
+    catalog = catalog_of(Path.cwd())
+    store, copy = CassetteStore(parsed.cassettes), CassetteStore(parsed.folder)
+    for found in take_inventory(parsed.cassettes, {}):
+        pack = store.pack(found.panel, found.model)
+        path = copy.path(found.panel, found.model)
+        count = excerpt_pack(
+            pack, path, catalog.panel(found.panel), items=parsed.items, repetitions=parsed.repetitions
+        )
+        print_lines([f"{found.panel}, {found.model}: {count} of {len(pack)} recordings"], sys.stdout)
     return 0
 
 
@@ -243,6 +273,11 @@ def _cut(start: str, lines: Sequence[str], *, everything: bool) -> list[str]:
     shown = lines if everything else lines[:MAX_SHOWN]
     more = len(lines) - len(shown)
     return [*(f"{start}{line}" for line in shown), *([f"{start}… and {more} more"] if more else [])]
+
+
+def _need_new(folder: Path) -> None:
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise OptionError(f"{folder}: is no empty folder; name a new one")
 
 
 def _need_folder(path: Path) -> None:

@@ -1,0 +1,52 @@
+"""Running pytest as a child, for the commands that end in a session."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+DEMO = Path(__file__).parents[1] / "demo"
+"""The packaged panel test, its settings and its recordings."""
+INTERRUPTED_WAIT_S = 30.0
+"""How long a session may take to end after Ctrl-C: it waits for replies that are under way."""
+
+
+def demo_arguments() -> list[str]:
+    """What has pytest run the packaged panel's test, whatever the folder is that it is called in."""
+    return ["-c", str(DEMO / "pytest.ini"), "-p", "no:cacheprovider", str(DEMO / "test_exact_count.py")]
+
+
+def run_pytest(arguments: Sequence[str], *, alone: bool) -> int:
+    """Run a session and wait for its end; its exit code.
+
+    Parameters
+    ----------
+    arguments
+        Of pytest.
+    alone
+        Whether it is to see no other plugin and no option of the surroundings.
+    """
+    environ = dict(os.environ)
+    plugins: list[str] = []
+    if alone:
+        environ.pop("PYTEST_ADDOPTS", None)
+        environ.pop("PYTEST_PLUGINS", None)
+        environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+        environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the package's folder is no place for what a run leaves
+        plugins = ["-p", "pytest_recording.plugin", "-p", "wise_pytest.plugin"]
+    command = [sys.executable, "-m", "pytest", *plugins, *arguments]
+    with subprocess.Popen(command, env=environ) as session:  # noqa: S603 - this Python, and no shell
+        try:
+            return session.wait()
+        except KeyboardInterrupt:
+            # The terminal has sent it to the session, too, which ends by itself.
+            return session.wait(timeout=INTERRUPTED_WAIT_S)
+        finally:
+            if session.poll() is None:
+                session.kill()
