@@ -203,7 +203,11 @@ def test_what_pandas_writes_is_read(tmp_path, more, name, expected):
     ],
 )  # fmt: skip
 def test_what_others_write_is_read(tmp_path, more, name, expected):
-    table = read_table([write(tmp_path, {**BASE, **more})])
+    try:
+        path = write(tmp_path, {**BASE, **more})
+    except pa.ArrowNotImplementedError as error:  # such as views of texts, in older versions
+        pytest.skip(f"this pyarrow cannot write it: {error}")
+    table = read_table([path])
     assert [table.columns[name].get(row) for row in (0, 1)] == expected
 
 
