@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from wise_pytest.errors import ConfigError
+from wise_pytest.quoting import defuse
 from wise_pytest.xdist import (
     CELL,
     CRASHED,
@@ -158,13 +159,13 @@ class CollectorHooks:
                 f"… and {n_hidden} more technical errors; all are in the run's rows (-v shows them)"
             )
         if self._usage is not None:
-            terminal.write_line(f"ERROR: {self._usage}", red=True)
+            terminal.write_line(f"ERROR: {defuse(self._usage)}", red=True)
         if self.problem is not None:
             terminal.write_sep("=", "wise audit")
-            terminal.write_line(f"ERROR: {self.problem}", red=True)
+            terminal.write_line(f"ERROR: {defuse(self.problem)}", red=True)
         if self.outcome is None:
             return
         terminal.write_sep("=", "wise audit")
         for line in self.outcome.lines:
             markup = {} if line.style == "plain" else {line.style: True}
-            terminal.write_line(line.text, **markup)
+            terminal.write_line(defuse(line.text), **markup)

@@ -8,6 +8,7 @@ file that was there before.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import os
 import reprlib
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wise_pytest.errors import WiseError
+
+
+MAX_DOCUMENT_BYTES = 500_000_000
+"""No audit and no manifest is larger."""
 
 
 def write_whole(
@@ -76,6 +81,24 @@ def write_whole(
     return path
 
 
+def read_limited(path: Path, limit: int) -> bytes:
+    """The content of a file that somebody else may have made, if it is no longer than ``limit`` bytes.
+
+    No more than that is read, whatever the file is: a device has no size.
+
+    Raises
+    ------
+    OSError
+        If it cannot be read, or is larger.
+    """
+    with path.open("rb") as stream:
+        size = os.fstat(stream.fileno()).st_size
+        content = stream.read(limit + 1) if size <= limit else b""
+    if max(size, len(content)) > limit:
+        raise OSError(errno.EFBIG, f"is larger than {limit:,} bytes")
+    return content
+
+
 def read_document(path: Path, schema: str, *, hint: str) -> Mapping[str, Any] | None:
     """The JSON object in a file; ``None`` where there is no such file.
 
@@ -92,7 +115,7 @@ def read_document(path: Path, schema: str, *, hint: str) -> Mapping[str, Any] | 
         If the file cannot be read, holds no JSON, or is of another schema.
     """
     try:
-        document = json.loads(path.read_text(encoding="utf-8-sig"))
+        document = json.loads(read_limited(path, MAX_DOCUMENT_BYTES).decode("utf-8-sig"))
     except FileNotFoundError:
         return None
     except (OSError, ValueError, RecursionError) as error:

@@ -21,6 +21,7 @@ from wise_pytest.naming import slug
 from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.panels.cells import cell_id
 from wise_pytest.progress import Progress
+from wise_pytest.quoting import defuse
 from wise_pytest.records import Cell
 from wise_pytest.session import Session, start_run
 from wise_pytest.settings import read_settings
@@ -121,7 +122,7 @@ def configure(config: pytest.Config) -> None:
             session.check_recordings()
     except ConfigError as error:
         remove_books(None if books is None else str(books))  # no hook of ours will be there to do it
-        raise pytest.UsageError(str(error)) from error
+        raise pytest.UsageError(defuse(str(error))) from error
     if is_worker(config):
         config.pluginmanager.register(RunningHooks(config, session), "wise-running")
         return
@@ -194,7 +195,7 @@ class RunningHooks:
         try:
             self._held.enter_context(RecordingLock(settings.cassettes))
         except ConfigError as error:
-            raise pytest.UsageError(str(error)) from error
+            raise pytest.UsageError(defuse(str(error))) from error
 
     def pytest_unconfigure(self) -> None:
         """Close what is open, and release the recordings' folder."""
@@ -459,7 +460,7 @@ class RunningHooks:
     def _refuse(self, items: list[pytest.Item], problem: str) -> None:
         """End the session; a worker, whose end xdist would take for a crash, runs nothing instead."""
         if not self._in_worker:
-            raise pytest.UsageError(problem)
+            raise pytest.UsageError(defuse(problem))
         self._problem = problem
         items.clear()
 

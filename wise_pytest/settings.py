@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from wise_pytest.endpoints.registry import MAX_CONCURRENCY
 from wise_pytest.errors import OptionError, PanelError
+from wise_pytest.files import read_limited
 from wise_pytest.options import (
     DEFAULT_CASSETTES,
     DEFAULT_OUT,
@@ -46,6 +47,7 @@ SETTINGS_KEYS = ("default_models", "models", "gate", "panels")
 """What ``[tool.wise]`` may hold."""
 MAX_SEED = 2**63 - 1
 MAX_REPLICATES = 1_000_000
+MAX_SETTINGS_BYTES = 1_000_000
 MAX_AMOUNT = 1e9
 """No budget and no rate is larger."""
 
@@ -204,10 +206,10 @@ def read_tool_table(path: Path) -> Mapping[str, Any]:
         If the file cannot be read, or the table holds something unknown.
     """
     try:
-        table = tomllib.loads(path.read_text(encoding="utf-8")).get("tool", {}).get("wise", {})
+        table = tomllib.loads(read_limited(path, MAX_SETTINGS_BYTES).decode()).get("tool", {}).get("wise", {})
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise OptionError(f"{path}: cannot be read: {error}") from error
     for key in table:
         if key not in SETTINGS_KEYS:

@@ -116,7 +116,7 @@ def test_a_file_of_openings(tmp_path):
         (b"", "names no opening; write one a line, such as 'Here is'"),
         (b"# nothing\n  \n--\n", "names no opening"),
         (b"Here is\n\xff\n", "cannot be read"),
-        (b"x" * 1_000_001, "is larger than 1000000 bytes"),
+        (b"x" * 1_000_001, "is larger than 1,000,000 bytes"),
         (None, "cannot be read"),
     ],
 )

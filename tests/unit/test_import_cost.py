@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,21 @@ def pytest_unconfigure():
 WITHOUT_HTTPX = """
 import sys
 sys.modules["httpx"] = sys.modules["httpcore"] = None  # from here on, importing them fails
+"""
+
+EXTRAS = {
+    "agreement": {"pingouin", "statsmodels"},
+    "factorial": {"statsmodels"},
+    "local": {"llama_cpp"},
+    "parquet": {"orjson", "pyarrow"},
+    "png": {"resvg_py"},
+    "sensitivity": {"janome", "markdown_it", "rjieba", "uniseg"},
+}
+"""The modules of each optional extra."""
+WITHOUT_EXTRAS = f"""
+import sys
+for name in {sorted(set().union(*EXTRAS.values()))}:
+    sys.modules[name] = None
 """
 
 PANEL_TEST = """
@@ -218,3 +234,45 @@ def test_a_replay_loads_what_it_needs_when_it_needs_it(project):
 def test_a_replay_needs_no_http_client_at_all(project):
     status, loaded, output = replay(project, conftest=WITHOUT_HTTPX + WATCH)
     assert (status, loaded["outcomes"]) == (0, ["passed"] * 2), output
+
+
+def test_the_extras_are_those_of_the_project():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert set(project["optional-dependencies"]) - {"dev", "neighbours"} == set(EXTRAS)
+    for name, modules in EXTRAS.items():
+        assert len(project["optional-dependencies"][name]) == len(modules)
+
+
+def test_a_replay_and_an_audit_need_no_extra(project):
+    status, loaded, output = replay(project, conftest=WITHOUT_EXTRAS + WATCH)
+    assert (status, loaded["outcomes"]) == (0, ["passed"] * 2), output
+    assert (project / "reports" / "latest" / "audit.html").exists()
+    audit = WITHOUT_EXTRAS + "from wise_pytest.cli import main; raise SystemExit(main(sys.argv[1:]))"
+    ran = python("-c", audit, "audit", "reports/latest", "--out", "again", cwd=project)
+    assert ran.returncode == 0, ran.stderr
+    assert (project / "again" / "audit.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "extra"),
+    [
+        (["audit", "reports/latest", "--report", "png:here"], "png"),
+        (["agreement", "ratings.csv"], "agreement"),
+        (["audit", "rows.parquet"], "parquet"),
+    ],
+)
+def test_what_needs_an_extra_that_is_absent_names_it(project, command, extra):
+    replay(project)
+    ratings = "item,form,target,annotator,exact_n,clarity,naturalness,ambiguity,complexity\n" + "".join(
+        f"i{item},{form},5,A{annotator},1,{annotator},4,1,{item}\n"
+        for item in (1, 2, 3)
+        for form in ("POS", "NEG")
+        for annotator in (1, 2)
+    )
+    write(project / "ratings.csv", ratings.encode())
+    write(project / "rows.parquet", b"PAR1")
+    run = WITHOUT_EXTRAS + "from wise_pytest.cli import main; raise SystemExit(main(sys.argv[1:]))"
+    ran = python("-c", run, *command, cwd=project)
+    assert ran.returncode == 2, ran.stdout
+    assert "Traceback" not in ran.stderr
+    assert f"[{extra}]" in ran.stderr

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2] / PACKAGE
 LAYERS = (
     ("errors",),
     ("records",),
-    ("naming", "files"),
+    ("naming", "files", "quoting"),
     ("verifiers",),
     ("panels",),
     ("endpoints",),

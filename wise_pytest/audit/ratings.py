@@ -38,10 +38,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import RowsError
+from wise_pytest.files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+MAX_RATINGS_BYTES = 100_000_000
 SCALES = ("clarity", "naturalness", "ambiguity", "complexity")
 COLUMNS = ("item", "form", "target", "annotator", "exact_n", *SCALES)
 SHOWN = ("instruction", "requirement")
@@ -218,7 +220,7 @@ def _records(path: Path) -> Iterator[tuple[str, list[str]]]:
 
 def _text(path: Path) -> str:
     try:
-        content = path.read_bytes()
+        content = read_limited(path, MAX_RATINGS_BYTES)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the path
         said = getattr(error, "strerror", None) or error
         raise RowsError(f"{path}: cannot be read: {said}") from error

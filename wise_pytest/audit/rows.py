@@ -12,6 +12,7 @@ import contextlib
 import dataclasses
 import json
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     from wise_pytest.records import CellKey
     from wise_pytest.verifiers.registry import Verifier
 
+MAX_LINE_BYTES = 100_000_000
+"""No row is longer: its text is a part of one reply."""
 _PART_LINES = 1_000
 """Few enough that their objects stay in the processor's cache until they are columns."""
 
@@ -173,7 +176,9 @@ def _add_lines(path: Path, builder: TableBuilder) -> None:
             lines: list[bytes] = []
             numbers: list[int] = []
             # Binary lines end at \n only: a text stream would also split at \r.
-            for number, line in enumerate(stream, start=1):
+            for number, line in enumerate(iter(partial(stream.readline, MAX_LINE_BYTES + 1), b""), start=1):
+                if len(line) > MAX_LINE_BYTES:
+                    raise RowsError(f"{path}:{number}: is longer than {MAX_LINE_BYTES:,} bytes, and no row")
                 if number == 1:
                     line = line.removeprefix(codecs.BOM_UTF8)  # noqa: PLW2901 - some editors put it there
                 if number == 1 and _is_baseline_header(line):

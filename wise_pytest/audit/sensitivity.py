@@ -33,6 +33,8 @@ Fate: TypeAlias = Literal["survives", "unclear", "reversed", "appears", "none"]
 """What becomes of a form's effect: it stays, its interval now holds 0, it turns round; there was none and
 now there is, or there is none either way."""
 
+MAX_READ_AGAIN = 20_000
+"""Characters: a longer output is read as it stands, since some readings take the square of its length."""
 STRICT = "strict"
 
 
@@ -190,7 +192,10 @@ def _read(
 ) -> Reading:
     scorer = again.panel.scorer()
     try:
-        texts = [alternative.read(str(row.text)) for row in again.rows]
+        texts = [
+            alternative.read(text) if len(text) <= MAX_READ_AGAIN else text
+            for text in (str(row.text) for row in again.rows)
+        ]
     except ImportError as error:
         reason = f"needs {error.name or error}: {EXTRA}"
         return Reading(alternative.description, None, {}, 0, 0, 0, reason)

@@ -12,6 +12,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import OptionError
+from wise_pytest.files import read_limited
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -36,11 +37,7 @@ def read_openings(path: Path, *, option: str) -> tuple[str, ...]:
         If the file cannot be read or names no opening.
     """
     try:
-        if path.stat().st_size > _LARGEST_FILE:
-            raise OptionError(
-                f"{option}: {path} is larger than {_LARGEST_FILE} bytes; is it a list of openings?"
-            )
-        openings = _parsed(path.read_text("utf-8-sig"))
+        openings = _parsed(read_limited(path, _LARGEST_FILE).decode("utf-8-sig"))
     except (OSError, ValueError) as error:
         raise OptionError(f"{option}: {path}: cannot be read: {error}") from error
     if not openings:

@@ -24,13 +24,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from wise_pytest.errors import CassetteError
-from wise_pytest.files import write_whole
+from wise_pytest.files import read_limited, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
 CASSETTE_SCHEMA = "wise.cassette/1"
+MAX_PACK_BYTES = 1 << 30
+"""A larger file is refused: some 500,000 recordings, where a panel has a few thousand."""
 RESTORE = "restore it from version control, or delete it and record again"
 UNREADABLE = (ValueError, KeyError, TypeError, OverflowError, RecursionError)
 """What decoding a damaged line may raise: JSON can hold more than Python makes of it."""
@@ -265,7 +267,7 @@ def _digest(header: Mapping[str, Any], body: bytes) -> str:
 def _read(path: Path) -> tuple[Mapping[str, Any] | None, bytes]:
     """The header and all that follows; no header at all where the first line is cut."""
     try:
-        content = path.read_bytes()
+        content = read_limited(path, MAX_PACK_BYTES)
     except OSError as error:
         raise CassetteError(f"{path}: cannot be read: {error.strerror or error}") from error
     first, line_break, body = content.partition(b"\n")

@@ -199,7 +199,9 @@ class CassetteStore:
         """
         pack = self._packs.get((panel, model))
         if pack is None:
-            pack = Pack(self.path(panel, model), panel=panel, model=model)
+            path = self.path(panel, model)
+            check_inside(path, self.root)
+            pack = Pack(path, panel=panel, model=model)
             self._packs[panel, model] = pack
         return pack
 
@@ -292,6 +294,23 @@ def _ignore_passing_files(root: Path) -> None:
         write_whole(ignore, f"{LOCK_NAME}\n*{PART_SUFFIX}\n", error=CassetteError)
 
 
+def check_inside(path: Path, root: Path) -> None:
+    """Refuse a file of recordings that is a link, or lies in a folder that leads out of ``root``.
+
+    Whoever replays somebody else's recordings reads and writes in that folder only.
+
+    Raises
+    ------
+    CassetteError
+        If it does.
+    """
+    if path.is_symlink() or not path.parent.resolve().is_relative_to(root.resolve()):
+        raise CassetteError(
+            f"{path}: leads out of the folder of recordings; put the file itself there, or name the folder "
+            "that it is in with --wise-cassettes"
+        )
+
+
 def pack_parts(root: Path) -> None:
     """Merge every part below ``root`` into its pack, then delete the part.
 
@@ -303,6 +322,8 @@ def pack_parts(root: Path) -> None:
     for part in sorted(root.glob(f"*/*{PART_SUFFIX}")):
         groups.setdefault(pack_of(part), []).append(part)
     for path, parts in groups.items():
+        for file in (path, *parts):
+            check_inside(file, root)
         # A part whose header is cut was left by a kill or a full disk, and nothing is in it.
         identity = next(filter(None, map(read_identity, parts)), None)
         if identity is not None:

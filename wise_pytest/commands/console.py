@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.options import OPTIONS
+from wise_pytest.quoting import defuse
 
 if TYPE_CHECKING:
     import argparse
@@ -37,7 +38,7 @@ def print_lines(lines: Iterable[str], stream: TextIO) -> None:
     from wise_pytest.report.text import degrade
 
     for line in lines:
-        print(degrade(line, stream.encoding), file=stream)
+        print(degrade(defuse(line), stream.encoding), file=stream)
 
 
 def print_table(rows: Sequence[Sequence[str]], stream: TextIO, *, right: bool = False) -> None:

@@ -12,10 +12,13 @@ import json
 import re
 from typing import Any
 
+from wise_pytest.quoting import defuse
+
 SCRUBBED = "[scrubbed]"
 """Stands where a key, or a part of one, was."""
 MAX_QUOTED = 300
 """Characters of a provider's message that a reason may quote."""
+_MAX_READ = 20_000
 
 _MODERATION = frozenset({"content_filter", "content_policy_violation", "data_inspection_failed"})
 """What providers call it when they refuse a prompt with an HTTP error."""
@@ -32,7 +35,8 @@ _KEY_LIKE = re.compile(
 
 def one_line(text: str) -> str:
     """``text`` as one printable line of at most ``MAX_QUOTED`` characters, without key fragments."""
-    flat = _KEY_LIKE.sub(SCRUBBED, " ".join(text.split()))
+    # What is far beyond the quotation is not looked at: a reply may have ten megabytes.
+    flat = defuse(_KEY_LIKE.sub(SCRUBBED, " ".join(text[:_MAX_READ].split())))
     shown = "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in flat)
     return shown if len(shown) <= MAX_QUOTED else f"{shown[: MAX_QUOTED - 1]}…"
 

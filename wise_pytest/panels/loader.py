@@ -62,7 +62,7 @@ from wise_pytest.panels.model import (
     SelfTest,
     field_of,
 )
-from wise_pytest.panels.own import load_own_verifier
+from wise_pytest.panels.own import beside, load_own_verifier
 from wise_pytest.panels.tables import join_columns, load_own_items
 from wise_pytest.verifiers.registry import get_verifier
 
@@ -78,6 +78,8 @@ BOOTSTRAP_SCHEMES = ("provider-model-item", "model-item", "item-cluster", "equal
 
 MAX_TEMPERATURE = 2
 """The highest temperature that any of the supported protocols takes."""
+
+MAX_PANEL_BYTES = 1_000_000
 
 ITEMS = Path(__file__).with_name("items.csv")
 """The item manifest that comes with the package."""
@@ -116,7 +118,7 @@ def load_panel(path: Path, items: Sequence[Item]) -> Panel:
         names the file, the key and what was expected.
     """
     try:
-        values = tomllib.loads(read_text(path))
+        values = tomllib.loads(read_text(path, limit=MAX_PANEL_BYTES))
     except (ValueError, RecursionError) as error:
         # Besides its own error, which is a ValueError, tomllib lets through those for numbers
         # with too many digits and for arrays nested too deeply.
@@ -228,11 +230,11 @@ def _items(table: _Table, shared: Sequence[Item]) -> tuple[Item, ...]:
     """The panel's items, with its own columns as they stand in the table."""
     items = tuple(shared)
     if "items" in table.values:
-        items = load_own_items(table.path.parent / table.text("items"))
+        items = load_own_items(beside(table.path.parent, table.text("items")))
     if not items:
         raise PanelError(f"{table.path}: a panel needs at least one item, and the manifest has none")
     if "fields" in table.values:
-        items = join_columns(table.path.parent / table.text("fields"), items)
+        items = join_columns(beside(table.path.parent, table.text("fields")), items)
     return items
 
 

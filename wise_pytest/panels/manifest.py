@@ -12,6 +12,7 @@ import re
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import PanelError
+from wise_pytest.files import read_limited
 from wise_pytest.panels.model import Item
 from wise_pytest.verifiers import json_keys, keyword_once, word_count
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
+MAX_TABLE_BYTES = 50_000_000
+"""A longer file is no table of items."""
 COLUMNS = ("item_id", "task", "target_words", "keyword", "json_keys")
 KEY_SEPARATOR = "|"
 """Stands between the names in the column ``json_keys``."""
@@ -56,7 +59,7 @@ def load_items(path: Path) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def read_text(path: Path) -> str:
+def read_text(path: Path, *, limit: int = MAX_TABLE_BYTES) -> str:
     """The UTF-8 text of a data file, with or without a byte-order mark.
 
     Raises
@@ -65,7 +68,7 @@ def read_text(path: Path) -> str:
         If the file cannot be read or is not UTF-8.
     """
     try:
-        data = path.read_bytes()
+        data = read_limited(path, limit)
     except OSError as error:
         raise PanelError(f"{path}: cannot be read: {error.strerror or error}") from error
     try:

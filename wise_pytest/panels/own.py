@@ -67,11 +67,29 @@ def load_own_verifier(name: str, place: str, *, directions: tuple[str, ...] | No
     )
 
 
+def beside(folder: Path, name: str) -> Path:
+    """The file that a panel names, which must be in the panel's own folder or below it.
+
+    Raises
+    ------
+    PanelError
+        If the name leads elsewhere, also by a link.
+    """
+    path = folder / name
+    try:
+        inside = path.resolve().is_relative_to(folder.resolve())
+    except (OSError, ValueError, RuntimeError):  # a NUL in the name, or links in a circle
+        inside = False
+    if not inside:
+        raise PanelError(f"{name!r} leads out of the panel's folder, {folder}; put the file beside the panel")
+    return path
+
+
 def _function(place: str, folder: Path) -> Callable[[str, Any], Any]:
     parts = _PLACE.fullmatch(place)
     if parts is None:
         raise PanelError(f"expected FILE.py:FUNCTION, not {place!r}")
-    path = folder / parts["file"]
+    path = beside(folder, parts["file"])
     if not path.is_file():
         raise PanelError(f"{path}: there is no such file")
     spec = importlib.util.spec_from_file_location(f"wise_own_{path.stem}", path)

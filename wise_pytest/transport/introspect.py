@@ -25,6 +25,8 @@ POLICY = Policy(timeout_s=5.0, connect_timeout_s=2.0)
 _OK = 200
 _MOST_BUILD = 100
 """Characters that are kept of what a server says of its build."""
+_MOST_NAME = 300
+_MOST_NAMES = 200
 
 
 def describe_servers(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
@@ -55,7 +57,9 @@ def _describe(endpoint: Endpoint, wire: Wire) -> dict[str, Any]:
     models = _get(f"{endpoint.base_url}/models", wire)
     listed = models.get("data") if isinstance(models, dict) else None
     if isinstance(listed, list):
-        names = sorted(str(entry["id"]) for entry in listed if isinstance(entry, dict) and "id" in entry)
+        names = sorted(
+            str(entry["id"])[:_MOST_NAME] for entry in listed if isinstance(entry, dict) and "id" in entry
+        )[:_MOST_NAMES]
         if names:
             said["models"] = names
         if endpoint.bundled and names and endpoint.api_model not in names:
@@ -73,8 +77,8 @@ def _describe(endpoint: Endpoint, wire: Wire) -> dict[str, Any]:
         said["build"] = build[:_MOST_BUILD]  # that server's version: it has no openapi.json
     info = _get(f"{parts.scheme}://{parts.netloc}/openapi.json", wire)
     if isinstance(info, dict) and isinstance(info.get("info"), dict):
-        said["title"] = str(info["info"].get("title"))
-        said["version"] = str(info["info"].get("version"))
+        said["title"] = str(info["info"].get("title"))[:_MOST_BUILD]
+        said["version"] = str(info["info"].get("version"))[:_MOST_BUILD]
     return said
 
 

@@ -184,7 +184,11 @@ class Wire:
         async with client.stream(
             request.method, request.url, headers=dict(request.headers), content=request.body
         ) as response:
-            for coding in response.headers.get("content-encoding", "").split(","):
+            codings = response.headers.get("content-encoding", "").split(",")
+            if len(codings) > 1:
+                # One unpacks what has arrived to at most a thousand times its size; two, to a million.
+                raise WireError("the reply is compressed several times over", may_pass=False)
+            for coding in codings:
                 if coding.strip().lower() not in _CODINGS:
                     raise WireError(
                         f"the reply is compressed with {coding.strip()!r}, though none was asked for",

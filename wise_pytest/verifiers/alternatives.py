@@ -26,7 +26,7 @@ WORD_VERIFIERS = frozenset({"word_count", "word_range"})
 JSON_VERIFIERS = frozenset({"json_keys", "tool_call"})
 """Those whose outputs are no prose: Markdown's rules would take marks out of JSON texts."""
 
-_FENCE = re.compile(r"(`{3,}|~{3,})[^\n`]*\n(?P<body>.*?)\n?\1", re.DOTALL)
+_FENCE = re.compile(r"((?<!`)`{3,}+|(?<!~)~{3,}+)[^\n`]*+\n(?P<body>.*?)\n?\1", re.DOTALL)
 _PAIRS = (
     ("***", "***"),
     ("**", "**"),
