@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from wise_pytest.errors import MissingRecording, StaleRecording, TechnicalError, WiseError
 from wise_pytest.manifest import utc_now
+from wise_pytest.quoting import defuse
 from wise_pytest.records import SCORED_STATUSES, Generation, build_row
 
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from wise_pytest.verifiers.registry import Verifier
 
 RECORD_IT = "record what is missing or stale with --record-mode=new_episodes"
+
+
+MAX_SHOWN = 2_000
+"""Characters of an output that a failed test shows; the row has all of it."""
 
 
 class NonCompliant(AssertionError):  # noqa: N818 - an outcome, not a fault
@@ -116,7 +121,8 @@ class CellRun:
         verdict = self._verifier.verify(generation.text, self.cell.target)
         self._keep(generation, verdict)
         if self._strict and not verdict.compliant:
-            raise NonCompliant(f"{verdict.direction}: {self.cell.instruction} → {generation.text!r}")
+            shown = repr(generation.text[:MAX_SHOWN]) + ("…" if len(generation.text) > MAX_SHOWN else "")
+            raise NonCompliant(defuse(f"{verdict.direction}: {self.cell.instruction} → {shown}"))
         return verdict
 
     def _usable(self) -> Generation:
@@ -182,7 +188,9 @@ class CellRun:
         difference = explain_difference(
             recording.exchange, method=request.method, url=request.url, body=request.body
         )
-        raise StaleRecording(f"this cell was recorded for another request ({difference}); {RECORD_IT}")
+        raise StaleRecording(
+            f"this cell was recorded for another request ({defuse(difference)}); {RECORD_IT}"
+        )
 
     def _circumstances(self, response: Response) -> tuple[str, int, float]:
         """When the answer was given, after how many tries, in how many seconds."""

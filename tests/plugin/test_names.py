@@ -10,6 +10,8 @@ from tests.loopback import completion
 from tests.plugin.harness import Project, grid, without_run
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from tests.loopback import LoopbackServer, Received, Reply
 
 LONG = "x" * 299
@@ -28,6 +30,35 @@ NAMES = [
     "../up",
 ]
 """Names that break ids, paths or case-blind file systems. Composed and decomposed é are two names."""
+
+
+RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9¹²³]|lpt[0-9¹²³])(\..*)?", re.IGNORECASE)
+MAX_PATH = 180
+"""Characters below the project's folder, of the 260 that Windows has for a path."""
+
+
+def windows_faults(names: Iterable[str]) -> dict[str, str]:
+    """Paths that Windows cannot hold beside one another, and why."""
+    faults: dict[str, str] = {}
+    seen: dict[str, str] = {}
+    for name in sorted(names):
+        for part in name.split("/"):
+            if RESERVED.fullmatch(part):
+                faults[name] = "a device"
+            elif re.search(r'[<>:"\\\\|?*\x00-\x1f]', part):
+                faults[name] = "a character"
+            elif part.endswith((".", " ")) or part.startswith(" "):
+                faults[name] = "a blank or dot at its end"
+        if len(name) > MAX_PATH:
+            faults[name] = "too long"
+        if seen.setdefault(name.casefold(), name) != name:
+            faults[name] = f"the same as {seen[name.casefold()]}"
+    return faults
+
+
+def test_what_windows_cannot_hold_is_seen():
+    names = ["a/CON", "nul.txt", "a:b", "a./b", "a ", "A/b", "a/B", "x" * 181, "com10", "ok.txt", "a\\b"]
+    assert set(windows_faults(names)) == {*names} - {"com10", "ok.txt", "A/b"}
 
 
 def said_by(model: str) -> str:
@@ -64,6 +95,7 @@ def test_odd_names_have_rows_and_files_of_their_own(project: Project, server: Lo
         assert not stem.endswith(".")
         assert stem.partition(".")[0] not in {"con", "nul", "aux", "prn"}
     assert {lines[0]["model"] for lines in project.packs().values()} == {*NAMES, "bracket"}
+    assert windows_faults(project.files()) == {}
 
     server.close()
     replay = project.run(*base, "--block-network")

@@ -165,6 +165,7 @@ def wheel(folder, **members):
 @pytest.fixture
 def index(tmp_path, monkeypatch):
     """Puts one wheel where pip, and nothing else, finds it."""
+    pytest.importorskip("pip")
     monkeypatch.setenv("PIP_NO_INDEX", "1")
     monkeypatch.setenv("PIP_CONFIG_FILE", os.devnull)
     monkeypatch.setenv("PIP_FIND_LINKS", str(tmp_path / "index"))
