@@ -234,6 +234,26 @@ def test_exported_recordings_are_replayed_by_plain_vcr(project: "Project", model
     assert "out: is no empty folder; name a new one" in again.text
 
 
+def test_an_excerpt_holds_the_lines_of_some_items_and_says_of_what(
+    project: "Project", model: tuple[str, str]
+):
+    cut = project.wise("cassettes", "excerpt", "out", "--items", "1", "--repetitions", "1")
+    assert cut.status == 0, cut.text
+    assert "exact_count, m: 2 of 4 recordings" in cut.text
+    whole = (project.path / "cassettes/exact_count/m.jsonl").read_bytes().splitlines()
+    part = (project.path / "out/exact_count/m.jsonl").read_bytes().splitlines()
+    assert part[1:] == [line for line in whole[1:] if json.loads(line)["item"] == "i001"]
+    assert json.loads(part[0])["part_of"] == {"recordings": 4, "sha256": json.loads(whole[0])["sha256"]}
+    assert json.loads(part[0])["sessions"] == json.loads(whole[0])["sessions"]
+    replay = project.run(*model, "--wise-cassettes", "out", *GRID, "--wise-items", "1")
+    assert replay.status == 0
+
+    assert "out: is no empty folder" in project.wise("cassettes", "excerpt", "out", "--items", "1").text
+    none = project.wise("cassettes", "excerpt", "other", "--items", "i050")
+    assert none.status == 2
+    assert "holds no recording of these items" in none.text
+
+
 def test_recordings_that_a_killed_run_has_left_unpacked_are_a_fault_until_they_are_packed(
     project: "Project", model: tuple[str, str]
 ):
