@@ -61,7 +61,7 @@ HOSTILE = {
     "line ends": "\r\n" * (LENGTH // 2),
     "escapes": "\x1b[" * (LENGTH // 2),
 }
-QUICK_S = 5.0
+QUICK_S = 5.0  # of the processor, whatever else runs
 """Anything that takes the square of the length takes minutes."""
 
 
@@ -243,23 +243,23 @@ TARGETS = {
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_output_takes_a_verifier_long(kind: str):
-    started = time.perf_counter()
+    started = time.process_time()
     for name, target in TARGETS.items():
         get_verifier(name).verify(HOSTILE[kind], target)
     assert len(TARGETS) == 9
-    assert time.perf_counter() - started < QUICK_S
+    assert time.process_time() - started < QUICK_S
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_no_text_takes_long_to_be_read_or_shown(kind: str):
     text = HOSTILE[kind]
-    started = time.perf_counter()
+    started = time.process_time()
     one_line(text)
     escape_markdown(visible(text))
     opening_finder(default_openings())(text)
     for protocol in PROTOCOLS.values():
         protocol.read_reply(500, {}, text.encode())
-    assert time.perf_counter() - started < 2 * QUICK_S
+    assert time.process_time() - started < 2 * QUICK_S
 
 
 # Commands to a CI service
