@@ -66,5 +66,5 @@ def _ended(session: subprocess.Popen[bytes]) -> int:
     """The exit code of a session that is ending; that of an interruption where it takes too long."""
     try:
         return session.wait(timeout=INTERRUPTED_WAIT_S)
-    except subprocess.TimeoutExpired:
+    except (subprocess.TimeoutExpired, KeyboardInterrupt):  # a second Ctrl-C waits no longer
         return EXIT_INTERRUPTED
