@@ -35,6 +35,7 @@ TOP = len(LAYERS)
 THIRD_PARTY = {
     "pytest": {"the top"},
     "_pytest": {"the top"},
+    "h11": {"transport"},
     "httpx": {"transport"},
     "janome": {"verifiers"},
     "jsonschema": {"verifiers"},
@@ -256,7 +257,8 @@ def test_a_dependency_is_used_only_where_it_belongs(module):
 @pytest.mark.parametrize(
     ("dependency", "only"),
     [
-        ("httpx", "wise_pytest.transport.wire"),
+        ("h11", "wise_pytest.transport.direct"),
+        ("httpx", "wise_pytest.transport.proxied"),
         ("resvg_py", "wise_pytest.report.figures.png"),
         ("jinja2", "wise_pytest.report.html.page"),
         ("_pytest", "wise_pytest.junit"),
