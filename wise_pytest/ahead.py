@@ -1,17 +1,22 @@
 """Which cells may be asked before their tests run: those that this process is certain to come to.
 
 Certain is what pytest has put before this process, and what asks. So nothing is
-asked ahead for a test function that has not asked for a cell of its own yet, nor
-for a cell that is marked to be skipped; under xdist only cells in this worker's
-own queue count, which nobody takes back (``--dist worksteal`` does: there it is
-the next test alone). Where the first failure may end the session, the
-look-ahead is short, and waits for a first good reply.
+asked ahead for a test function that has not asked for a cell of its own yet, unless
+asking is what it plainly begins with, nor for a cell that is marked to be skipped;
+under xdist only cells in this worker's own queue count, which nobody takes back
+(``--dist worksteal`` does: there it is the next test alone). Where the first failure
+may end the session, the look-ahead is short, and waits for a first good reply.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
+import textwrap
 from collections import deque
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
+
+from wise_pytest.options import FIXTURE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
@@ -21,6 +26,13 @@ if TYPE_CHECKING:
     from wise_pytest.records import Cell, CellKey
 
 SKIPPING = frozenset({"skip", "skipif"})
+OWN_FIXTURES = frozenset(
+    {
+        *(FIXTURE, "request", "vcr", "vcr_markers", "vcr_config", "vcr_cassette_dir", "record_mode"),
+        *("block_network", "default_cassette_name", "disable_recording"),
+    }
+)
+"""Of us, of pytest-recording and of pytest: none of them ends a test before it has asked."""
 Function: TypeAlias = "Hashable"
 """A test function within its module or class."""
 
@@ -52,6 +64,8 @@ class Ahead:
         self._cell_of = cell_of
         self._width = width
         self._has_replied = has_replied
+        self._seen: set[Function] = set()
+        """Functions of which a test has begun."""
         self._asking: dict[Function, None] = {}
         """Functions that have asked, in the order in which they have."""
         self._waiting: dict[Function, deque[Cell]] = {}
@@ -69,6 +83,17 @@ class Ahead:
                 self._waiting.setdefault(function, deque()).append(cell)
                 changed.add(function)
         if changed & self._asking.keys():
+            self._hand_on()
+
+    def begins(self, item: pytest.Item, cell: Cell) -> None:
+        """Learn that a test is about to run; where it plainly will ask, it counts as having asked."""
+        function = function_of(item)
+        if function in self._seen:
+            return
+        self._seen.add(function)
+        if self._width is None and asks_at_once(item):
+            self._asking[function] = None
+            self._expect([cell])
             self._hand_on()
 
     def asked(self, item: pytest.Item, cell: Cell) -> None:
@@ -150,6 +175,44 @@ class WorkerQueue:
             return ()
         self._newest = newest
         return tuple(items)
+
+
+def asks_at_once(item: pytest.Item) -> bool:
+    """Whether nothing can keep a test from asking but itself, and the first thing it does is to ask.
+
+    That is so of the test that the README shows: no fixtures but ours and pytest-recording's,
+    and ``wise.score(wise.ask())``, or ``… = wise.ask()``, for a beginning.
+    """
+    if not OWN_FIXTURES.issuperset(getattr(item, "fixturenames", ("?",))):
+        return False
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(item.function))).body  # type: ignore[attr-defined]
+    except (OSError, TypeError, ValueError, SyntaxError, AttributeError):
+        return False
+    if not isinstance(definition, ast.FunctionDef):
+        return False
+    first = next((part for part in definition.body if not _is_docstring(part)), None)
+    if not isinstance(first, ast.Expr | ast.Assign | ast.AnnAssign):
+        return False
+    value = first.value
+    if isinstance(first, ast.Expr) and _is_call(value, "score") and len(value.args) == 1:
+        value = value.args[0]
+    return _is_call(value, "ask")
+
+
+def _is_docstring(part: ast.stmt) -> bool:
+    return isinstance(part, ast.Expr) and isinstance(part.value, ast.Constant)
+
+
+def _is_call(value: ast.expr | None, method: str) -> TypeGuard[ast.Call]:
+    """Whether it is a call of that method of the fixture."""
+    return (
+        isinstance(value, ast.Call)
+        and isinstance(value.func, ast.Attribute)
+        and value.func.attr == method
+        and isinstance(value.func.value, ast.Name)
+        and value.func.value.id == FIXTURE
+    )
 
 
 def function_of(item: pytest.Item) -> Function:

@@ -146,6 +146,9 @@ def _load_what_the_end_needs() -> None:
     """Import it while replies are under way anyway, and not when somebody waits for the end."""
     with warnings.catch_warnings(action="ignore"):  # whatever the libraries have to say is no test's fault
         import wise_pytest.finish  # noqa: F401
+        from wise_pytest.report.html.page import page_template
+
+        page_template()  # every run has a page
 
 
 def check_writable(out: Path) -> None:

@@ -7,11 +7,12 @@ import threading
 from collections import deque
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from wise_pytest.ahead import Ahead, WorkerQueue
+from wise_pytest.ahead import Ahead, WorkerQueue, asks_at_once
 
 
 @dataclass(frozen=True)
@@ -196,3 +197,93 @@ def test_xdist_keeps_its_queue_where_it_is_looked_for():
     assert "self.torun" in source
     assert "self.nextitem_index" in source
     assert threading.current_thread() is threading.main_thread()
+
+
+# What a test plainly begins with
+
+
+def _asks_first(wise):
+    """It says what it is."""
+    wise.score(wise.ask())
+    raise AssertionError
+
+
+def _keeps_the_answer(wise):
+    answer = wise.ask()
+    wise.score(answer)
+
+
+def _looks_first(wise):
+    if not wise.cell.item:
+        pytest.skip("nothing to ask")
+    wise.score(wise.ask())
+
+
+def _asks_in_passing(wise):
+    wise.score(pytest.importorskip("no_such_module") or wise.ask())
+
+
+def _scores_something_else(wise):
+    wise.score(wise.cell)
+
+
+def _raises_first(wise):
+    raise RuntimeError(wise.ask())
+
+
+async def _waits(wise):
+    wise.ask()
+
+
+def _only_says_what_it_is(wise):
+    """It asks for nothing."""
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (_asks_first, True),
+        (_keeps_the_answer, True),
+        (_looks_first, False),
+        (_asks_in_passing, False),
+        (_scores_something_else, False),
+        (_raises_first, False),
+        (_waits, False),
+        (_only_says_what_it_is, False),
+        (lambda wise: wise.ask(), False),
+        (len, False),
+        (None, False),
+    ],
+)
+def test_a_test_that_begins_with_asking_is_known_by_its_source(function, expected):
+    item = SimpleNamespace(function=function, fixturenames=["request", "vcr", "wise"])
+    assert asks_at_once(item) is expected
+
+
+@pytest.mark.parametrize("names", [["wise", "vcr", "database"], ["wise", "autouse_of_theirs"]])
+def test_a_fixture_of_somebody_else_may_end_a_test_before_it_asks(names):
+    assert not asks_at_once(SimpleNamespace(function=_asks_first, fixturenames=names))
+
+
+def test_what_plainly_asks_is_asked_for_before_it_runs():
+    fed = Fed()
+    a, b, c = items("abc")
+    for item in (a, b, c):
+        item.function, item.fixturenames = _asks_first, ["wise"]
+    fed.ahead.add([b, c])
+    fed.ahead.begins(a, Cell("a"))
+    assert fed.cells == ["a", "b", "c"]
+    fed.ahead.begins(b, Cell("b"))
+    assert fed.asked(a) == []  # nothing is handed on twice
+
+
+@pytest.mark.parametrize("width", [None, 2])
+def test_what_may_not_ask_or_may_end_the_session_waits_until_it_asks(width):
+    fed = Fed(width=width)
+    a, b, c = items("abc")
+    for item in (a, b, c):
+        item.function, item.fixturenames = (_looks_first if width is None else _asks_first), ["wise"]
+    fed.ahead.add([b, c])
+    fed.ahead.begins(a, Cell("a"))
+    assert fed.cells == []
+    assert fed.asked(a) == ["b", "c"]

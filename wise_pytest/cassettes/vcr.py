@@ -180,10 +180,18 @@ class StagedRecording:
 
 def recording_of(key: RecordingKey, request: HttpRequest, response: Response, *, session: str) -> Recording:
     """The recording of a live exchange, the same that a cassette would save."""
-    asked = CellRequest(request.method, request.url, request.body, _shown_headers(request))
     return _recording(
         key,
-        _exchange(asked, _recordable(response)),
+        Exchange(
+            method=request.method,
+            url=scrub_url(request.url),
+            request_headers=keep_headers(request.headers, REQUEST_HEADERS),
+            request_body=request.body,
+            status=response.status,
+            message="",
+            response_headers=keep_headers(response.headers, RESPONSE_HEADERS),
+            response_body=scrub_reply_body(response.body),
+        ),
         session=session,
         recorded_at=response.arrived_at or "",
         attempts=response.attempts or 1,

@@ -7,13 +7,14 @@ are written as code points before that, so that nothing can hide or reorder.
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from wise_pytest.report import facts, tables
@@ -170,7 +171,7 @@ def render_page(
         footer=f"Made by wise-pytest {words(tables.mapping(document, 'run').get('wise_pytest'))}. "
         "Everything on this page is in this file; it asks nothing of the network.",
     )
-    return _environment().get_template("page.html.j2").render(page=page)
+    return page_template().render(page=page)
 
 
 def _verdict(document: Document) -> VerdictView:
@@ -189,8 +190,10 @@ def _checks(document: Document) -> TableView:
     return view_table(table, folded=len(table.rows) > _CHECKS_SHOWN)
 
 
-def _environment() -> Environment:
-    return Environment(
+@functools.cache
+def page_template() -> Template:
+    """The template, compiled; a run has that done while it waits for replies."""
+    environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=StrictUndefined,
@@ -198,6 +201,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_plain,
     )
+    return environment.get_template("page.html.j2")
 
 
 def _plain(value: Any) -> Any:
