@@ -108,13 +108,19 @@ def fault_of(prompt: str, n: int, *, share: float, seed: int) -> str | None:
 
 def completion(prompt: str, n: int, model: str) -> dict[str, Any]:
     """The ``n``-th answer to a prompt: 4 to 12 words."""
-    n_words = 4 + int(9 * chance("words", prompt))
+    n_prompt, n_words = len(prompt.split()), 4 + int(9 * chance("words", prompt))
     text = " ".join([f"answer{n}", *(f"word{i}" for i in range(1, n_words))])
     return {
         "id": "x",
+        "object": "chat.completion",
+        "created": 0,
         "model": model,
         "choices": [{"index": 0, "message": {"role": "assistant", "content": text}, "finish_reason": "stop"}],
-        "usage": {"prompt_tokens": len(prompt.split()), "completion_tokens": n_words},
+        "usage": {
+            "prompt_tokens": n_prompt,
+            "completion_tokens": n_words,
+            "total_tokens": n_prompt + n_words,
+        },
     }
 
 
