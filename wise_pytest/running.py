@@ -25,12 +25,15 @@ from wise_pytest.quoting import defuse
 from wise_pytest.records import Cell
 from wise_pytest.session import Session, start_run
 from wise_pytest.settings import read_settings
+from wise_pytest.signals import end_like_ctrl_c
 from wise_pytest.workers import (
     distributes,
     ends_early,
+    let_end,
     make_books,
     make_scheduler,
     note_death,
+    note_left,
     remove_books,
     run_alone,
 )
@@ -50,7 +53,7 @@ from wise_pytest.xdist import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterator, Mapping
 
     from wise_pytest.ahead import Ahead
     from wise_pytest.asking import CellRun
@@ -74,6 +77,8 @@ GRACE_S = 10.0
 """How long a session that ends waits for replies that are under way."""
 WORKER_GRACE_S = 6.0
 """The same of a worker, which xdist kills after ten seconds."""
+WORKER_DELAY_S = 2.0
+"""How much longer a worker's end may take: it is at a test when it is told to stop."""
 
 
 def configure(config: pytest.Config) -> None:
@@ -160,6 +165,7 @@ class RunningHooks:
         self._in_worker = is_worker(config)
         self._plan_sent = False
         self._looks_ahead = False
+        self._only_sets_up = any(getattr(config.option, name, False) for name in ("setuponly", "setupplan"))
         self._seen_report: pytest.TestReport | None = None
         self._problem: str | None = None
         """Why nothing can be run, found while collecting."""
@@ -167,7 +173,9 @@ class RunningHooks:
         """The lock of the recordings' folder, once it is taken."""
         self._ahead: Ahead | None = None
         self._queue: WorkerQueue | None = None
+        self._restore_signals: Callable[[], None] = lambda: None
         if session.settings.is_live:
+            self._restore_signals = end_like_ctrl_c()
             self._ahead = session.look_ahead(_cell_of, ends_early=ends_early(config))
             if self._in_worker:
                 self._queue = WorkerQueue(config, steals=session.identity.steals)
@@ -179,9 +187,12 @@ class RunningHooks:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any, error: object) -> None:
-        """Close the books of a worker that has ended unexpectedly."""
+        """Let a worker that is done end; close the books of one that has ended unexpectedly."""
+        if error is None:
+            let_end(node)
         if error is not None and self._session.identity.books is not None:
             self._session.ledger.died(node.gateway.id)
+            note_left(self._session.identity.books, node.gateway.id)
             note_death(self._session.identity.books)
 
     @pytest.hookimpl(tryfirst=True)
@@ -197,8 +208,14 @@ class RunningHooks:
         except ConfigError as error:
             raise pytest.UsageError(defuse(str(error))) from error
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(self) -> None:
+        """Have nothing more asked: until pytest has looked at every frame, much could be."""
+        self._session.stop()
+
     def pytest_unconfigure(self) -> None:
         """Close what is open, and release the recordings' folder."""
+        self._restore_signals()
         self._session.close()
         self._held.close()
         if not self._in_worker:
@@ -317,6 +334,10 @@ class RunningHooks:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Let go of what a test that has run leaves behind: pytest keeps every test to the session's end."""
+        if self._in_worker and self._session.is_stopped:
+            item.session.shouldstop = (
+                "the run was stopped"  # after this test, which asks for nothing any more
+            )
         result = yield
         marked = item.stash.get(MARKED, None)
         if marked is not None:
@@ -444,6 +465,9 @@ class RunningHooks:
         elif not self._looks_ahead:
             self._looks_ahead = True
             self._ahead.add(items[items.index(item) + 1 :])
+        cell = _cell_of(item)
+        if cell is not None and not self._only_sets_up:
+            self._ahead.begins(item, cell)
 
     def _asked(self, item: pytest.Item, cell: Cell) -> None:
         if self._ahead is not None:
@@ -467,14 +491,18 @@ class RunningHooks:
 
 def wind_down(config: pytest.Config, *, session: Session) -> None:
     """Wait for replies that are under way, and say why the end takes a moment."""
-    n_in_flight = session.n_in_flight
+    n_in_flight, n_workers = session.n_in_flight, session.n_workers
+    grace_s = WORKER_GRACE_S if n_workers else GRACE_S
     terminal = config.pluginmanager.get_plugin("terminalreporter")
-    if n_in_flight and terminal is not None:
-        replies = "1 reply that is" if n_in_flight == 1 else f"{n_in_flight} replies that are"
+    if (n_in_flight or n_workers) and terminal is not None:
+        replies = "1 reply that is" if n_in_flight == 1 else f"{n_in_flight or ''} replies that are"
         terminal.ensure_newline()
-        terminal.write_line(f"waiting up to {GRACE_S:g} s for {replies} under way, to record them")
+        terminal.write_line(
+            f"waiting up to {grace_s:g} s for {' '.join(replies.split())} under way, to record them"
+        )
     try:
-        session.close(grace_s=GRACE_S)
+        session.close(grace_s=grace_s)
+        session.wait_for_workers(WORKER_GRACE_S + WORKER_DELAY_S)
     except KeyboardInterrupt:
         # Whoever is in a hurry loses what was under way, and nothing else.
         session.close()

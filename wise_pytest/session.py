@@ -10,6 +10,7 @@ import dataclasses
 import os
 import secrets
 import threading
+import time
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -21,7 +22,7 @@ from wise_pytest.errors import ModelError, OptionError
 from wise_pytest.manifest import utc_now
 from wise_pytest.options import DEFAULT_CONCURRENCY
 from wise_pytest.records import error_row
-from wise_pytest.workers import count_deaths
+from wise_pytest.workers import count_deaths, count_present, is_stopped, note_left, note_present, note_stop
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity
 
 if TYPE_CHECKING:
@@ -42,6 +43,10 @@ if TYPE_CHECKING:
     from wise_pytest.transport.call import Limits
     from wise_pytest.transport.client import Client
     from wise_pytest.transport.ledger import Ledger
+
+
+POLL_S = 0.02
+"""How often to look whether workers have come to their end."""
 
 
 def new_run_id() -> str:
@@ -123,6 +128,8 @@ class Session:
         # A worker that has lost its controller asks nothing more. Whoever has started the other
         # processes may well be gone, as after "nohup pytest &" and the end of the shell.
         self._controller = os.getppid() if has_controller else None
+        if has_controller and identity.books is not None:
+            note_present(identity.books, writer)
 
     @property
     def store(self) -> CassetteStore:
@@ -380,7 +387,21 @@ class Session:
 
     def _is_alive(self) -> bool:
         """Whether the run goes on."""
+        if self.identity.books is not None and is_stopped(self.identity.books):
+            return False
         return self._controller is None or os.getppid() == self._controller
+
+    def stop(self) -> None:
+        """Have nothing more asked, by any process of the run."""
+        if self.identity.books is not None:
+            note_stop(self.identity.books)
+        if self._client is not None:
+            self._client.stop()
+
+    @property
+    def is_stopped(self) -> bool:
+        """Whether any process of the run has stopped it."""
+        return self.identity.books is not None and is_stopped(self.identity.books)
 
     def failed_row(self, cell: Cell, reason: str) -> Row:
         """The row of a cell whose test ended without an answer."""
@@ -396,11 +417,25 @@ class Session:
                 self._store.close()
             if self._ledger is not None:
                 self._ledger.close()
+            if self._controller is not None and self.identity.books is not None:
+                note_left(self.identity.books, self._writer)
 
     @property
     def n_in_flight(self) -> int:
         """Requests under way."""
         return 0 if self._client is None else self._client.n_in_flight
+
+    @property
+    def n_workers(self) -> int:
+        """Workers that may have calls under way, as the process that the user started sees it."""
+        return 0 if self.identity.books is None else count_present(self.identity.books)
+
+    def wait_for_workers(self, seconds: float) -> None:
+        """Stop all workers, and wait until none has a call under way, so that all are in the books."""
+        self.stop()
+        deadline = time.monotonic() + seconds
+        while self.n_workers and time.monotonic() < deadline:
+            time.sleep(POLL_S)
 
     def planned_costs(self, cells: Iterable[Cell]) -> list[PlannedCost]:
         """What these cells would ask and cost."""

@@ -5,8 +5,10 @@ Nothing of xdist is imported unless it distributes tests.
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +18,10 @@ if TYPE_CHECKING:
 
 DEATHS = "deaths"
 """A file beside the books with a letter for each worker that has died."""
+STOPPED = "stopped"
+"""A file that is there once nothing more is to be asked."""
+PRESENT = "present-"
+"""How the file of a worker begins that may have calls under way."""
 
 
 def distributes(config: pytest.Config) -> bool:
@@ -35,6 +41,11 @@ def ends_early(config: pytest.Config) -> bool:
     return bool(getattr(option, "maxfail", 0)) or bool(getattr(option, "stepwise", False))
 
 
+def let_end(node: Any) -> None:
+    """Have a worker that has run its tests end while the audit is made; xdist would ask for it after that."""
+    node.gateway.exit()
+
+
 def make_books() -> Path:
     """A folder for the run's books."""
     return Path(tempfile.mkdtemp(prefix="wise-"))
@@ -52,6 +63,33 @@ def count_deaths(folder: str) -> int:
         return (Path(folder) / DEATHS).stat().st_size
     except OSError:
         return 0
+
+
+def note_stop(folder: str) -> None:
+    """Let all workers know that nothing more is to be asked."""
+    with suppress(FileNotFoundError):  # another end of the run has removed the folder already
+        (Path(folder) / STOPPED).touch()
+
+
+def is_stopped(folder: str) -> bool:
+    """Whether nothing more is to be asked."""
+    return os.path.exists(f"{folder}/{STOPPED}")  # noqa: PTH110 - asked before every call
+
+
+def note_present(folder: str, name: str) -> None:
+    """Let the controller know that a worker may have calls under way."""
+    with suppress(FileNotFoundError):
+        (Path(folder) / f"{PRESENT}{name}").touch()
+
+
+def note_left(folder: str, name: str) -> None:
+    """Let the controller know that it has none any more, and that all are in the books."""
+    (Path(folder) / f"{PRESENT}{name}").unlink(missing_ok=True)
+
+
+def count_present(folder: str) -> int:
+    """How many workers may have calls under way."""
+    return sum(1 for _ in Path(folder).glob(f"{PRESENT}*"))
 
 
 def remove_books(folder: str | None) -> None:

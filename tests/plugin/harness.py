@@ -167,6 +167,10 @@ class Project:
     def end(self, process: subprocess.Popen[bytes], how: signal.Signals) -> Finished:
         """Send a signal to everything that ``start`` has started, and wait for its end."""
         os.killpg(process.pid, how)
+        return self.ended(process)
+
+    def ended(self, process: subprocess.Popen[bytes]) -> Finished:
+        """Wait for the end of what ``start`` has started."""
         status = process.wait(timeout=60)
         text = (self.path / "started.log").read_text("utf-8")
         return Finished(status, text, self._made_since(set()))

@@ -20,6 +20,7 @@ from tests.plugin.harness import (
     ANSI,
     INTERRUPTIBLE_PYTEST,
     MODES,
+    Finished,
     Project,
     grid,
     wait_until,
@@ -52,6 +53,21 @@ class Crowd:
         time.sleep(self.delay_s)
         with self._lock:
             self.now -= 1
+
+
+class Slowing:
+    """A script that answers four requests at once, and others after a while in which much can be done."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._lock = threading.Lock()
+
+    def __call__(self, request: Received, n: int) -> Any:  # noqa: ARG002 - a script's signature
+        with self._lock:
+            self._n += 1
+            is_slow = self._n > 4
+        if is_slow:
+            time.sleep(3)
 
 
 def live(server: LoopbackServer, *options: str, items: int = 6, repetitions: int = 1) -> list[str]:
@@ -167,30 +183,70 @@ def test_requests_a_minute_hold_for_all_workers_together(project: Project, serve
 # Whatever ends a run
 
 
+def spent_of(run: Finished) -> dict[str, Any]:
+    """What the run's manifest says of the model m."""
+    assert run.folder is not None, run.text
+    manifest = json.loads((run.folder / "manifest.json").read_text("utf-8"))
+    return dict(manifest["outcome"]["spent"]["m"])
+
+
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
 @pytest.mark.parametrize("mode", list(MODES.values()), ids=list(MODES))
 def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
-    project: Project, server: LoopbackServer, mode: tuple[str, ...]
+    project: Project, server: LoopbackServer, mode: tuple[str, ...], how: signal.Signals
 ):
-    server.script = Crowd(1.0)
+    """Nothing new is asked after it, and what is under way is recorded, and counted as spent."""
+    server.script = Slowing()
     command = live(server, "--wise-concurrency", "4", *mode, items=20)
     process = project.start(*command)
-    wait_until(lambda: server.n_requests >= 6)
-    asked = server.n_requests
-    ended = project.end(process, signal.SIGINT)
-    assert ended.status == 2
+    asked = 8
+    wait_until(lambda: server.n_requests == asked)
+    ended = project.end(process, how)
+    assert ended.status == 2, ended.text
     recorded = project.packs()["exact_count/m.jsonl"][1:]
-    # A worker may take a moment to notice. Whatever was begun is kept.
-    assert server.n_requests <= asked + 8, ended.text
-    assert len(recorded) == server.n_requests
-    assert mode or "under way, to record them" in ended.text
+    assert server.n_requests == asked, ended.text
+    assert len(recorded) == asked
+    assert "under way, to record them" in ended.text
+    assert spent_of(ended)["calls"] == asked
+    assert spent_of(ended)["inexact"] == 0
+    assert f"spent on m: {asked} calls" in ended.text
 
     server.script = None
-    done = server.n_requests
     run = project.run(*command)
     assert run.status == 0
     assert len(run.rows) == 40
     assert server.n_requests == 40
-    assert done < 40
+    assert asked < 40
+
+
+def test_a_controller_that_alone_is_interrupted_stops_its_workers(project: Project, server: LoopbackServer):
+    """As by ``kill -INT`` of the one process that is known: the workers get no signal."""
+    server.script = Slowing()
+    command = live(server, "--wise-concurrency", "4", "-n", "2", items=20)
+    process = project.start(*command)
+    asked = 8
+    wait_until(lambda: server.n_requests == asked)
+    os.kill(process.pid, signal.SIGINT)
+    ended = project.ended(process)
+    assert ended.status == 2, ended.text
+    assert server.n_requests == asked
+    assert len(project.packs()["exact_count/m.jsonl"][1:]) == asked
+    assert spent_of(ended)["calls"] == asked
+
+
+def test_what_does_not_come_in_time_is_counted_at_its_most(project: Project, server: LoopbackServer):
+    project.write(
+        "conftest.py",
+        "import wise_pytest.running\n\n"
+        "wise_pytest.running.GRACE_S = wise_pytest.running.WORKER_GRACE_S = 0.2\n",
+    )
+    server.script = lambda *_: Answer(completion("late"), delay_s=60)
+    process = project.start(*live(server, "--wise-concurrency", "4", "-n", "2"))
+    wait_until(lambda: server.n_requests >= 4)
+    ended = project.end(process, signal.SIGINT)
+    assert server.n_requests == 4
+    assert (spent_of(ended)["calls"], spent_of(ended)["inexact"]) == (4, 4), ended.text
+    assert "4 calls without a count, taken at most" in ended.flat
 
 
 def test_a_second_ctrl_c_is_not_kept_waiting(project: Project, server: LoopbackServer):
@@ -249,7 +305,15 @@ def test_a_killed_worker_costs_no_more_than_what_it_had_under_way(project: Proje
     wait_until(lambda: server.n_requests >= 8)
     listed = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=True)
     os.kill(int(listed.stdout.split()[0]), signal.SIGKILL)
-    assert process.wait(timeout=60) == 1  # the cell that it was at has a technical error
+    ended = project.ended(process)
+    assert ended.status == 1  # the cell that it was at has a technical error
+    # All that the server has seen is counted, with what the dead one had under way at the most it can be.
+    spent = spent_of(ended)
+    n_under_way = server.n_requests - len(project.packs()["exact_count/m.jsonl"][1:])
+    assert spent["calls"] == server.n_requests, ended.text
+    assert n_under_way <= spent["inexact"] <= 2
+    if spent["inexact"]:
+        assert "without a count, taken at most" in ended.flat
     again = project.run(*command)
     assert again.status == 0
     assert len(again.rows) == 40

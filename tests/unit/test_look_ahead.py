@@ -464,3 +464,61 @@ def test_closing_ends_the_waiting_for_a_call_that_was_not_started_yet(client: Cl
         for thread in threads:
             thread.join(5)
     assert said == ["the connections were closed meanwhile"] * 2
+
+
+# Nothing more
+
+
+def test_a_reply_is_recorded_before_the_next_request_is_sent(client: Client):
+    """So that a kill costs no more calls than may be under way at a time."""
+    seen: list[int] = []
+    with LoopbackServer() as server:
+
+        def keep(_: Response) -> None:
+            time.sleep(0.05)
+            seen.append(server.n_requests)
+
+        asks = [Ask(f"q{n}", server.base_url, Limits(concurrency=1), keep=keep) for n in range(3)]
+        client.expect(asks)
+        assert all(take(client, ask).kept for ask in asks)
+    assert seen == [1, 2, 3]
+
+
+def test_after_a_stop_nothing_is_sent_and_what_is_under_way_arrives(client: Client):
+    crowd = Crowd(0.3)
+    with LoopbackServer(crowd) as server:
+        asks = [Ask(f"q{n}", server.base_url) for n in range(12)]
+        client.expect(asks)
+        wait_until(lambda: server.n_requests == 4)
+        client.stop()
+        replies = [take(client, ask) for ask in asks[:4]]
+        with pytest.raises(TransportError, match="closed meanwhile"):
+            take(client, asks[4])
+        assert [text(reply) for reply in replies] == [f"to q{n}" for n in range(4)]
+        assert server.n_requests == 4
+
+
+def test_a_stop_ends_calls_that_would_try_again_and_those_that_wait_for_their_turn():
+    ledger = Ledger()
+    limits = Limits(concurrency=4, requests_per_minute=60)
+    with LoopbackServer([Answer(status=429)]) as server, Client(FAST, ledger=ledger) as client:
+        asks = [Ask(f"q{n}", server.base_url, limits) for n in range(4)]
+        client.expect(asks)
+        wait_until(lambda: server.n_requests == 1)  # the others' turns come a second apart
+        client.stop()
+        for ask in asks:
+            with pytest.raises(TransportError, match="closed meanwhile"):
+                take(client, ask)
+        time.sleep(1.2)
+        assert server.n_requests == 1
+    assert ledger.spent() == {}
+
+
+def test_once_the_run_is_over_nothing_is_sent_to_whoever_waits():
+    goes_on = True
+    with LoopbackServer() as server, Client(FAST, alive=lambda: goes_on) as client:
+        assert take(client, Ask("q0", server.base_url)).kept
+        goes_on = False
+        with pytest.raises(TransportError, match="closed meanwhile"):
+            take(client, Ask("q1", server.base_url))
+        assert server.n_requests == 1

@@ -59,6 +59,7 @@ def test_nobody_takes_recordings_for_known_that_are_still_being_read(tmp_path: P
 ORPHAN = """
 import os, sys, time
 from types import SimpleNamespace
+import wise_pytest.transport.client  # before the parent goes away
 from wise_pytest.session import Session
 from wise_pytest.xdist import RunIdentity
 

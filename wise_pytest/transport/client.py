@@ -62,7 +62,7 @@ class Client:
     ledger
         The run's books; of this client alone unless given.
     alive
-        Whether the run goes on; asked before a call is started that nobody waits for.
+        Whether the run goes on; asked before anything is sent.
     has_news, learn
         Whether other processes have recorded what is not known here, asked likewise, and what
         makes it known. That may take a while; it runs in a thread of its own, and until it is
@@ -168,6 +168,11 @@ class Client:
             raise MissingRecording("no cassette is in use, and a cell is not asked without one")
         return front.Front().exchange(request, partial(self._live, call=call, on_live=on_live))
 
+    def stop(self) -> None:
+        """Send nothing more; what is under way goes on until it is closed."""
+        if self._wire is not None:
+            self._wire.call_soon(self._stop, _closed())
+
     def close(self, *, grace_s: float = 0.0) -> None:
         """Start nothing more, wait for replies that are under way, and close what was opened.
 
@@ -209,8 +214,7 @@ class Client:
         try:
             return waiting.result()
         except KeyboardInterrupt:
-            # At once: until the session has come to its end, much more could be asked.
-            self._opened_wire().call_soon(self._stop, _closed())
+            self.stop()  # at once: until the session has come to its end, much more could be asked
             raise
 
     def _take_finished(self, key: Hashable) -> _Begun | None:
@@ -251,8 +255,8 @@ class Client:
         """Give a test the reply of its call as soon as there is one."""
         begun = self._begun.get(call.key)
         if begun is None:
-            if self._stopped is not None:
-                waiting.set_exception(self._stopped)
+            if not self._goes_on():
+                waiting.set_exception(self._stopped or _closed())
                 return
             begun = self._add(call)
             self._asked.add(call.key)
@@ -280,7 +284,7 @@ class Client:
         """Start what the lane's limits allow: who tries again, then what a test waits for, then the rest."""
         lane.unschedule()
         n_unwanted = 0
-        while self._has_next(lane):
+        while self._has_next(lane) and self._goes_on():
             returns = bool(lane.returning)
             wait_s = lane.wait_s(
                 time.monotonic(), is_new=not returns, n_tokens=0 if returns else _tokens_of_next(lane)
@@ -331,11 +335,14 @@ class Client:
         lane.started(n_tokens=_n_tokens(begun.call))
         begun.task = asyncio.get_running_loop().create_task(self._run(begun, lane))
 
+    def _goes_on(self) -> bool:
+        """Whether anything may be started or sent any more; once not, never again until it is closed."""
+        if self._stopped is None and not self._alive():
+            self._stop(_closed())
+        return self._stopped is None
+
     def _start_ahead(self, lane: Lane[_Begun]) -> bool:
         """Start the next call of those to come; ``False`` if it need not be asked."""
-        if not self._alive():
-            lane.coming.clear()
-            return True
         begun = self._next_ahead(lane.coming.popleft())
         if begun is None:
             return False
@@ -367,6 +374,7 @@ class Client:
             money=self._money,
             place=partial(self._place, lane),
             room=partial(self._pump, lane),
+            goes_on=self._goes_on,
         )
         try:
             response = await tries.final_reply()
@@ -390,7 +398,10 @@ class Client:
         """Wait until a call may try again: the window may have become smaller meanwhile."""
         place: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         lane.returning.append(place)
-        self._pump(lane)
+        if self._goes_on():
+            self._pump(lane)
+        else:
+            place.cancel()
         try:
             await place
         except asyncio.CancelledError:
@@ -406,6 +417,8 @@ class Client:
             lane.coming.clear()
             while lane.urgent:
                 lane.urgent.popleft().done.set_exception(self._stopped)
+            while lane.returning:
+                lane.returning.popleft().cancel()
 
     def _wind_down(self, idle: threading.Event) -> None:
         """Say when nothing is under way any more; calls that are between two tries are dropped."""

@@ -2,7 +2,8 @@
 
 One ``Ledger`` a process. Where a run has several processes they share one file,
 ``SharedLedger``, and each step is taken under its lock, so that a budget holds
-to the cent whoever asks. Money is counted in billionths of a dollar.
+to the cent whoever asks. What no budget limits is in a file of each process
+(``tally``), which needs no lock. Money is counted in billionths of a dollar.
 
 Times are those of ``time.monotonic``, which all processes of a machine share
 and which no change of the clock moves.
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from wise_pytest.errors import OptionError
 from wise_pytest.files import reason_of
+from wise_pytest.transport.tally import Tally, read_all, tally_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -78,7 +80,7 @@ class Ledger:
 
     def reserve(self, model: str, charge: Charge) -> Answer:
         """Set the most that a try can cost aside; with ``wait`` another try's end may make room for it."""
-        if self.max_nano_usd is None or not charge.nano_usd:
+        if not self._is_limited(charge) or self.max_nano_usd is None:
             return "granted"
         with self._open() as books:
             spent = books["spent"]
@@ -92,7 +94,7 @@ class Ledger:
 
     def settle(self, model: str, reserved: Charge, charge: Charge | None) -> None:
         """Put down what a try has cost, and free what was set aside for it; ``None`` for nothing at all."""
-        limited = self.max_nano_usd is not None and reserved.nano_usd
+        limited = self._is_limited(reserved)
         if charge is None and not limited:
             return
         with self._open() as books:
@@ -145,15 +147,7 @@ class Ledger:
     def died(self, owner: str) -> None:
         """A process has ended unexpectedly: its places are free, and what it had reserved may be billed."""
         with self._open() as books:
-            for model, aside in books["reserved"].pop(owner, {}).items():
-                n_tries, *amounts = aside[:-1]
-                if n_tries:
-                    books["spent"] += aside[_NANO]
-                    tally = books["models"].setdefault(model, [0] * len(aside))
-                    for place, amount in enumerate(
-                        (n_tries, *amounts, n_tries)
-                    ):  # nobody has said what they cost
-                        tally[place] += amount
+            books["spent"] += _book(books["reserved"].pop(owner, {}), books["models"])
             for places in books["places"].values():
                 places.pop(owner, None)
 
@@ -164,6 +158,10 @@ class Ledger:
 
     def close(self) -> None:
         """Release what is open."""
+
+    def _is_limited(self, most: Charge) -> bool:
+        """Whether a try that may cost so much is one for the budget."""
+        return self.max_nano_usd is not None and most.nano_usd > 0
 
 
 class SharedLedger(Ledger):
@@ -180,8 +178,49 @@ class SharedLedger(Ledger):
 
         super().__init__(max_nano_usd=max_nano_usd, owner=owner)
         self._lock = FileLock(folder / f"{LEDGER_NAME}.lock")
+        self._folder = folder
         self._path = folder / LEDGER_NAME
         self._file = -1
+        self._tally = Tally(tally_path(folder, owner))
+        """Touched by one thread only, the event loop's."""
+
+    def reserve(self, model: str, charge: Charge) -> Answer:
+        """As it says; of what no budget limits, what is under way is put down, for the case of a kill."""
+        if self._is_limited(charge):
+            return super().reserve(model, charge)
+        _add(self._tally.under_way, model, charge)
+        self._tally.save()
+        return "granted"
+
+    def settle(self, model: str, reserved: Charge, charge: Charge | None) -> None:
+        """As it says."""
+        if self._is_limited(reserved):
+            super().settle(model, reserved, charge)
+            return
+        _add(self._tally.under_way, model, reserved, sign=-1)
+        if charge is not None:
+            _add(self._tally.ended, model, charge)
+        self._tally.save()
+
+    def died(self, owner: str) -> None:
+        """As it says."""
+        super().died(owner)
+        tally = Tally.read(tally_path(self._folder, owner))
+        if tally.under_way:
+            _book(tally.under_way, tally.ended)
+            tally.under_way = {}
+            tally.save()
+        tally.close()
+
+    def spent(self) -> Mapping[str, Spent]:
+        """What was spent so far, by model."""
+        with self._open() as books:
+            sums: dict[str, list[int]] = {model: list(tally) for model, tally in books["models"].items()}
+        for tally in read_all(self._folder):
+            for model, amounts in tally.ended.items():
+                before = sums.setdefault(model, [0] * len(amounts))
+                sums[model] = [old + new for old, new in zip(before, amounts, strict=True)]
+        return {model: Spent(*amounts) for model, amounts in sorted(sums.items())}
 
     @contextmanager
     def _open(self) -> Iterator[dict[str, Any]]:
@@ -213,7 +252,8 @@ class SharedLedger(Ledger):
             rest = rest[os.write(self._file, rest) :]
 
     def close(self) -> None:
-        """Release the file; a later entry opens it again."""
+        """Release the files; a later entry opens them again."""
+        self._tally.close()
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
@@ -233,10 +273,22 @@ def _amounts(charge: Charge) -> tuple[int, ...]:
     return (1, charge.input_tokens, charge.output_tokens, charge.nano_usd, int(not charge.exact))
 
 
-def _add(tallies: dict[str, list[int]], model: str, charge: Charge) -> None:
+def _add(tallies: dict[str, list[int]], model: str, charge: Charge, *, sign: int = 1) -> None:
     tally = tallies.setdefault(model, [0] * len(_amounts(charge)))
     for place, amount in enumerate(_amounts(charge)):
-        tally[place] += amount
+        tally[place] += sign * amount
+
+
+def _book(aside: dict[str, list[int]], models: dict[str, list[int]]) -> int:
+    """Put down what was set aside by a process that is gone, as nobody has said what it cost; the money."""
+    total = 0
+    for model, (n_tries, *amounts, _) in aside.items():
+        if n_tries > 0:
+            total += amounts[_NANO - 1]
+            tally = models.setdefault(model, [0] * (len(amounts) + 2))
+            for place, amount in enumerate((n_tries, *amounts, n_tries)):
+                tally[place] += amount
+    return total
 
 
 def _empty() -> dict[str, Any]:

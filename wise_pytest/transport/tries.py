@@ -55,6 +55,8 @@ class Tries:
     """Waits for a place in the lane's window."""
     room: Callable[[], None]
     """Called when a place has become free."""
+    goes_on: Callable[[], bool]
+    """Whether anything may be sent any more."""
     request: HttpRequest = field(init=False)
     in_flight: bool = False
     """Whether a request is under way; else the call may be dropped without loss."""
@@ -115,6 +117,7 @@ class Tries:
                 arrived_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             )
             if pause_s is None:
+                # Recorded before its place is given on: a kill never costs more calls than have a place.
                 return self._settled(response)
             # An empty body, or an error in a success, may have been charged for.
             self._settle(self.call.most if is_success(outcome.status) else None)
@@ -230,6 +233,10 @@ class Tries:
         if answer == "spent":
             self._leave_shared()
             raise BudgetReached("not asked: the budget of --wise-max-cost does not reach for it")
+        if not self.goes_on():
+            self._settle(None)
+            self._leave_shared()
+            raise closed()
         if self._is_paused() or not self.lane.health.holds(permit):
             self._settle(None)
             self._leave_shared()
@@ -253,8 +260,7 @@ class Tries:
 
     def _settle(self, charge: Charge | None) -> None:
         """Put down what a try that is not the last may have cost."""
-        known = charge if charge is not None and charge.nano_usd else None
-        self.ledger.settle(self.call.model, self.call.most, known)
+        self.ledger.settle(self.call.model, self.call.most, charge)
 
     def _pause_after(self, reply: WireReply) -> float | None:
         """Seconds until the next try.
@@ -275,6 +281,11 @@ class Tries:
 
     def _failure(self, trouble: str) -> str:
         return f"{shown(self.request)}: {scrub(trouble, secrets_of(self.request))}, after {_times(self._n)}"
+
+
+def closed() -> TransportError:
+    """The error of whoever waits for a call that is not to be sent any more."""
+    return TransportError("the connections were closed meanwhile")
 
 
 def shown(request: HttpRequest) -> str:
