@@ -607,3 +607,27 @@ def test_what_a_disk_could_not_keep_ends_the_recording(tmp_path, monkeypatch):
     with pytest.raises(CassetteError, match="No space left on device"):
         keep_on()
     pack.close()
+
+
+def test_the_last_recording_reaches_the_disk_though_none_comes_after_it(tmp_path, monkeypatch):
+    """What had been written when the disk was last asked, by a size that only grows."""
+    original, sizes = os.fsync, []
+
+    def fsync(descriptor):
+        sizes.append(os.fstat(descriptor).st_size)
+        original(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    pack = CassetteStore(tmp_path).pack("p", "m")
+    for n in range(300):
+        add(pack, recording(f"i{n}"))
+    (part,) = (tmp_path / "p").iterdir()
+    deadline = time.monotonic() + 10
+    while not sizes or sizes[-1] < part.stat().st_size:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    n_batches = len(sizes)
+    assert n_batches < 50  # many at a time
+    add(pack, recording("last"))
+    pack.close()  # waits for it
+    assert sizes[-1] == part.stat().st_size

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import threading
-import time
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.cassettes.pack import (
@@ -40,8 +39,8 @@ if TYPE_CHECKING:
 LOCK_NAME = ".lock"
 PACK_SUFFIX = ".jsonl"
 PART_SUFFIX = ".part.jsonl"
-SYNC_S = 5.0
-"""The most that a power cut may cost."""
+SYNC_S = 0.1
+"""The least time between two requests to the disk to keep what was written; a power cut costs little more."""
 
 
 class Pack:
@@ -62,8 +61,12 @@ class Pack:
         self._part: BinaryIO | None = None
         self._lock = threading.RLock()
         """Replies are recorded as they arrive, by another thread than the tests'."""
-        self._synced = time.monotonic()
+        self._sync_lock = threading.Lock()
+        """For what follows; the thread that syncs never waits for the other lock."""
+        self._unsynced = False
+        """Whether anything was written that the disk was not asked to keep."""
         self._syncing: threading.Thread | None = None
+        self._closing = threading.Event()
         self._sync_error: OSError | None = None
         self._part_count = 0
 
@@ -105,7 +108,7 @@ class Pack:
                 if self._part is None:
                     self._part = self._open_part(session=session, writer=writer)
                 _write_fully(self._part, line)
-                self._sync(self._part, time.monotonic())
+                self._sync(self._part)
             except OSError as error:
                 # What was written of this line is cut; the next recording must not be glued to it.
                 self.close()
@@ -123,42 +126,60 @@ class Pack:
                 self._lines.setdefault(key, line)
 
     def close(self) -> None:
-        """Close this process's part, if it has one."""
+        """Close this process's part, if it has one; what was written to it is on the disk then."""
         with self._lock:
             if self._part is not None:
                 self._part.close()
                 self._part = None
-            syncing, self._syncing = self._syncing, None
-        if syncing is not None:
-            syncing.join()
+            with self._sync_lock:
+                syncing, self._syncing = self._syncing, None
+                self._closing.set()
+            if syncing is not None:
+                syncing.join()
 
-    def _sync(self, part: BinaryIO, now: float) -> None:
-        """Have the disk itself keep what was written, now and then: a power cut must not cost an hour.
+    def _sync(self, part: BinaryIO) -> None:
+        """Have the disk itself keep what was written, for the case of a power cut.
 
-        A thread of its own waits for the disk, one at a time: replies are recorded
-        in the event loop, where all deadlines would wait with it. What goes wrong
-        is raised by the next recording.
+        A thread of its own waits for the disk, for many recordings at a time: replies
+        are recorded in the event loop, where all deadlines would wait with it. What
+        goes wrong is raised by the next recording.
         """
-        if self._sync_error is not None:
+        with self._sync_lock:
             error, self._sync_error = self._sync_error, None
-            raise error
-        is_due = now >= self._synced + SYNC_S
-        if not is_due or (self._syncing is not None and self._syncing.is_alive()):
-            return
-        self._synced = now
-        # A descriptor of its own: the part may be closed meanwhile.
-        self._syncing = threading.Thread(
-            target=self._sync_apart, args=(os.dup(part.fileno()),), name="wise-sync", daemon=True
-        )
-        self._syncing.start()
+            if error is not None:
+                raise error
+            self._unsynced = True
+            if self._syncing is not None:
+                return
+            self._closing = threading.Event()
+            # A descriptor of its own: the part may be closed meanwhile.
+            self._syncing = threading.Thread(
+                target=self._sync_apart,
+                args=(os.dup(part.fileno()), self._closing),
+                name="wise-sync",
+                daemon=True,
+            )
+            self._syncing.start()
 
-    def _sync_apart(self, descriptor: int) -> None:
+    def _sync_apart(self, descriptor: int, closing: threading.Event) -> None:
+        """Sync until nothing more has come for a while."""
         try:
-            os.fsync(descriptor)
+            while self._takes_unsynced():
+                os.fsync(descriptor)
+                closing.wait(SYNC_S)
         except OSError as error:
-            self._sync_error = error
+            with self._sync_lock:
+                self._sync_error, self._syncing = error, None
         finally:
             os.close(descriptor)
+
+    def _takes_unsynced(self) -> bool:
+        """Whether anything has come since the last time; if not, the thread is as good as gone."""
+        with self._sync_lock:
+            has_come, self._unsynced = self._unsynced, False
+            if not has_come and self._syncing is threading.current_thread():
+                self._syncing = None
+            return has_come
 
     def _open_part(self, *, session: Mapping[str, Any], writer: str) -> BinaryIO:
         self._part_count += 1
