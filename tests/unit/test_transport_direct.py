@@ -234,6 +234,7 @@ def compressed(coding: str, body: bytes) -> bytes:
     return head.encode("ascii") + body
 
 
+GZIPPED = gzip.compress(b"ok", mtime=0)
 RAW_DEFLATE = zlib.compressobj(wbits=-15)
 RAW = RAW_DEFLATE.compress(b"ok") + RAW_DEFLATE.flush()
 
@@ -241,8 +242,8 @@ RAW = RAW_DEFLATE.compress(b"ok") + RAW_DEFLATE.flush()
 @pytest.mark.parametrize(
     ("coding", "body"),
     [
-        ("gzip", gzip.compress(b"ok")),
-        ("GZip", gzip.compress(b"ok")),
+        ("gzip", GZIPPED),
+        ("GZip", GZIPPED),
         ("deflate", zlib.compress(b"ok")),
         ("deflate", RAW),
         ("identity", b"ok"),
@@ -259,12 +260,12 @@ def test_what_is_compressed_is_read(wire: Wire, coding: str, body: bytes):
 @pytest.mark.parametrize(
     ("coding", "body", "says", "may_pass"),
     [
-        ("gzip", gzip.compress(b"ok")[:-6], "the compressed reply cannot be read (it is cut)", True),
+        ("gzip", GZIPPED[:-6], "the compressed reply cannot be read (it is cut)", True),
         ("gzip", b"plain", "the compressed reply cannot be read", True),
         ("deflate", b"plain text", "the compressed reply cannot be read", True),
         ("br", b"ok", "compressed with 'br', though none was asked for", False),
-        ("gzip", gzip.compress(bytes(10_000_000)), "longer than 1000 bytes", False),
-        ("deflate, gzip", gzip.compress(zlib.compress(b"ok")), "compressed several times over", False),
+        ("gzip", gzip.compress(bytes(10_000_000), mtime=0), "longer than 1000 bytes", False),
+        ("deflate, gzip", gzip.compress(b"", mtime=0), "compressed several times over", False),
     ],
 )
 def test_what_cannot_be_decompressed_is_no_reply(

@@ -104,8 +104,7 @@ def build_audit(
     planned = planned or {}
     declared = bundled_panels() if panels is None else panels
     openings = default_openings() if openings is None else tuple(openings)
-    named = set(table.coded("panel").values)
-    has_factors = any(panel.factors for name, panel in declared.items() if name in named)
+    has_factors = any(declared[name].factors for name in table.coded("panel").values if name in declared)
     tallies = tally_table(table, openings=openings, items=replicates > 0 or has_factors)
     providers = _providers(tallies.providers)
     resampling = Resampling(seed=seed, replicates=replicates)
