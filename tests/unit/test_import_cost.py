@@ -81,7 +81,6 @@ sys.modules["httpx"] = sys.modules["httpcore"] = None  # from here on, importing
 
 EXTRAS = {
     "agreement": {"pingouin", "statsmodels"},
-    "factorial": {"statsmodels"},
     "local": {"llama_cpp"},
     "parquet": {"orjson", "pyarrow"},
     "png": {"resvg_py"},
