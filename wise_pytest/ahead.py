@@ -33,6 +33,8 @@ OWN_FIXTURES = frozenset(
     }
 )
 """Of us, of pytest-recording and of pytest: none of them ends a test before it has asked."""
+OWN_MODULES = ("wise_pytest.", "pytest_recording.", "_pytest.")
+"""Where those fixtures are defined, unless a project has one of that name itself."""
 Function: TypeAlias = "Hashable"
 """A test function within its module or class."""
 
@@ -183,7 +185,7 @@ def asks_at_once(item: pytest.Item) -> bool:
     That is so of the test that the README shows: no fixtures but ours and pytest-recording's,
     and ``wise.score(wise.ask())``, or ``… = wise.ask()``, for a beginning.
     """
-    if not OWN_FIXTURES.issuperset(getattr(item, "fixturenames", ("?",))):
+    if not _has_own_fixtures_only(item):
         return False
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(item.function))).body  # type: ignore[attr-defined]
@@ -198,6 +200,18 @@ def asks_at_once(item: pytest.Item) -> bool:
     if isinstance(first, ast.Expr) and _is_call(value, "score") and len(value.args) == 1:
         value = value.args[0]
     return _is_call(value, "ask")
+
+
+def _has_own_fixtures_only(item: pytest.Item) -> bool:
+    if not OWN_FIXTURES.issuperset(getattr(item, "fixturenames", ("?",))):
+        return False
+    # pytest has no public way to ask which definition of a fixture a test gets.
+    info = getattr(item, "_fixtureinfo", None)
+    definitions = getattr(info, "name2fixturedefs", None)
+    if not isinstance(definitions, dict):
+        return False
+    functions = [getattr(found[-1], "func", None) for found in definitions.values() if found]
+    return all(str(getattr(function, "__module__", "")).startswith(OWN_MODULES) for function in functions)
 
 
 def _is_docstring(part: ast.stmt) -> bool:

@@ -256,20 +256,39 @@ def _only_says_what_it_is(wise):
     ],
 )
 def test_a_test_that_begins_with_asking_is_known_by_its_source(function, expected):
-    item = SimpleNamespace(function=function, fixturenames=["request", "vcr", "wise"])
+    item = SimpleNamespace(function=function, **fixtures("request", "vcr", "wise"))
     assert asks_at_once(item) is expected
+
+
+def fixtures(*names, vcr_of="pytest_recording.plugin"):
+    """What pytest notes of a test's fixtures: their names, and the definitions it has found for them."""
+    modules = {"vcr": vcr_of, "wise": "wise_pytest.collecting", "request": "_pytest.fixtures"}
+    found = {
+        name: [SimpleNamespace(func=SimpleNamespace(__module__=modules.get(name, "conftest")))]
+        for name in names
+    }
+    return {"fixturenames": [*names], "_fixtureinfo": SimpleNamespace(name2fixturedefs=found)}
 
 
 @pytest.mark.parametrize("names", [["wise", "vcr", "database"], ["wise", "autouse_of_theirs"]])
 def test_a_fixture_of_somebody_else_may_end_a_test_before_it_asks(names):
-    assert not asks_at_once(SimpleNamespace(function=_asks_first, fixturenames=names))
+    assert not asks_at_once(SimpleNamespace(function=_asks_first, **fixtures(*names)))
+
+
+def test_so_may_one_of_theirs_that_has_the_name_of_ours():
+    known = fixtures("wise", "vcr")
+    assert asks_at_once(SimpleNamespace(function=_asks_first, **known))
+    theirs = fixtures("wise", "vcr", vcr_of="conftest")
+    assert not asks_at_once(SimpleNamespace(function=_asks_first, **theirs))
+    del known["_fixtureinfo"]
+    assert not asks_at_once(SimpleNamespace(function=_asks_first, **known))
 
 
 def test_what_plainly_asks_is_asked_for_before_it_runs():
     fed = Fed()
     a, b, c = items("abc")
     for item in (a, b, c):
-        item.function, item.fixturenames = _asks_first, ["wise"]
+        vars(item).update(function=_asks_first, **fixtures("wise"))
     fed.ahead.add([b, c])
     fed.ahead.begins(a, Cell("a"))
     assert fed.cells == ["a", "b", "c"]
@@ -282,7 +301,7 @@ def test_what_may_not_ask_or_may_end_the_session_waits_until_it_asks(width):
     fed = Fed(width=width)
     a, b, c = items("abc")
     for item in (a, b, c):
-        item.function, item.fixturenames = (_looks_first if width is None else _asks_first), ["wise"]
+        vars(item).update(function=_looks_first if width is None else _asks_first, **fixtures("wise"))
     fed.ahead.add([b, c])
     fed.ahead.begins(a, Cell("a"))
     assert fed.cells == []
