@@ -388,7 +388,14 @@ def test_every_block_is_of_a_kind_that_is_checked(document: str):
         assert block.kind in {"console", *FILES}, f"{block.where}: {block.kind!r}"
 
 
-@pytest.mark.parametrize("document", [document for document in DOCUMENTS if BLOCKS[document]])
+@pytest.mark.parametrize(
+    "document",
+    [
+        pytest.param(document, marks=[] if document == "README.md" else pytest.mark.slow)
+        for document in DOCUMENTS
+        if BLOCKS[document]
+    ],
+)
 def test_a_reader_who_follows_a_document_gets_what_it_shows(document: str, tmp_path: Path):
     root = tmp_path / "wise-pytest"
     for name in ("test_panels", "cassettes", "reports"):
