@@ -6,7 +6,7 @@ manifests of their runs here; the first two have them audited and judged.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest import __version__
@@ -35,6 +35,8 @@ class RunRows:
     """Cells that each planned pair answers for."""
     partial: str | None
     """Why the runs are incomplete, with the shards that are not there; ``None`` where they are whole."""
+    panels: Mapping[str, Any] = field(default_factory=dict)
+    """What the audit is to say of them: digests, and pairs without recordings; empty without a manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +69,16 @@ def read_runs(paths: Sequence[Path | str], *, table: RowTable | None = None) -> 
     """
     from wise_pytest.audit.rows import read_table
     from wise_pytest.audit.table import cells_by_pair
-    from wise_pytest.manifest import missing_shards, plans_of, progress, read_manifests
+    from wise_pytest.manifest import missing_shards, panels_of_runs, plans_of, progress, read_manifests
 
     runs = read_manifests(paths)
     lacking = missing_shards(runs)
     rows = read_table(paths) if table is None else table
     plans = plans_of(runs)
-    done = progress(plans, cells_by_pair(rows) if plans else {})
+    cells = cells_by_pair(rows) if runs else {}
+    done = progress(plans, cells)
     partial = done.partial if lacking is None or done.partial is None else f"{done.partial}: {lacking}"
-    return RunRows(rows, runs, done.n_cells, partial)
+    return RunRows(rows, runs, done.n_cells, partial, panels_of_runs(runs, cells))
 
 
 def statistics_of(
@@ -147,7 +150,12 @@ def audit_again(
         rows.table,
         exclude=how.exclude,
         planned=rows.n_cells,
-        provenance={"wise_pytest": __version__, "partial": rows.partial, **row_facts(rows.table)},
+        provenance={
+            "wise_pytest": __version__,
+            **rows.panels,
+            "partial": rows.partial,
+            **row_facts(rows.table),
+        },
         panels=panels,
         seed=how.seed,
         replicates=how.replicates,

@@ -8,13 +8,13 @@ by ``baseline_at``, too.
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import OptionError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from wise_pytest.audit.baseline import Baseline
     from wise_pytest.audit.comparison import Comparison
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from wise_pytest.manifest import RunRecord
     from wise_pytest.settings import Settings
     from wise_pytest.xdist import Plan
+
+
+AUDIT_NAME = "audit.json"
 
 
 def baseline_at(path: Path | str) -> Baseline:
@@ -36,7 +39,9 @@ def baseline_at(path: Path | str) -> Baseline:
     from wise_pytest.audit.baseline import Side, read_baseline
     from wise_pytest.manifest import conditions_of_runs, read_manifests
 
-    runs = read_manifests([path])
+    place = Path(path)
+    # An audit that does not say which version of a panel it is of may lie beside the manifest that does.
+    runs = read_manifests([place.parent if place.name == AUDIT_NAME else place])
     found = read_baseline(path, conditions_of_runs(runs))
     if isinstance(found, Side) and runs:
         return replace(found, lacking=_lacking(runs, found.table))

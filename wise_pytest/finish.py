@@ -19,7 +19,7 @@ from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.table import table_of
 from wise_pytest.comparing import compare_with
 from wise_pytest.files import write_whole
-from wise_pytest.manifest import partial_reason, write_manifest
+from wise_pytest.manifest import not_recorded_of, panel_digests, partial_reason, write_manifest
 from wise_pytest.recorded import generations_of
 from wise_pytest.report.facts import GateVerdict, failed_checks, gate_verdict, unevaluated_checks
 from wise_pytest.report.kinds import kinds_of_a_run
@@ -175,8 +175,8 @@ def _provenance(plan: Plan, table: RowTable, partial: str | None) -> dict[str, A
     """What the audit says of its run: nothing that differs between two replays of the same recordings."""
     return {
         "wise_pytest": __version__,
-        "panels": {name: panel.digest for name, panel in sorted(plan.panels.items())},
-        "not_recorded": [{"panel": panel, "model": model} for panel, model in sorted(set(plan.not_recorded))],
+        "panels": panel_digests(plan),
+        "not_recorded": not_recorded_of(plan),
         "partial": partial,
         **row_facts(table),
     }

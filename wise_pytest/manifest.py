@@ -102,6 +102,8 @@ def write_manifest(
             }
             for (panel, model), n_cells in sorted(expected.items())
         ],
+        "panels": panel_digests(plan),
+        "not_recorded": not_recorded_of(plan),
         "exclude": list(settings.exclude),
         "bootstrap": {"seed": settings.seed, "replicates": settings.replicates},
         "openings": None if settings.openings is None else list(settings.openings),
@@ -119,6 +121,20 @@ def write_manifest(
         "outcome": None if outcome is None else dict(outcome),
     }
     write_whole(folder / MANIFEST, json.dumps(manifest, ensure_ascii=True, indent=2) + "\n")
+
+
+def panel_digests(plan: Plan) -> dict[str, str]:
+    """The digests of all planned panels, over their items, forms and verifiers."""
+    return {name: panel.digest for name, panel in sorted(plan.panels.items())}
+
+
+def not_recorded_of(plan: Plan) -> list[dict[str, str]]:
+    """What an audit says of the pairs without any recording, sorted."""
+    return _named_pairs(plan.not_recorded)
+
+
+def _named_pairs(pairs: Iterable[Pair]) -> list[dict[str, str]]:
+    return [{"panel": panel, "model": model} for panel, model in sorted(set(pairs))]
 
 
 def conditions_of(settings: Settings, plan: Plan) -> dict[Pair, Condition]:
@@ -158,6 +174,8 @@ class RunRecord:
     """Beginnings of outputs that were counted; ``None`` for those of the package."""
     digests: Mapping[str, str]
     """By panel, over its items, forms and verifier; a panel whose plan names none is missing."""
+    not_recorded: tuple[Pair, ...] = ()
+    """Planned pairs without any recording, in a run that only replayed."""
     run: str | None = None
     shard: Shard | None = None
     """Which part of its plan the run had to do; ``None`` for all of it."""
@@ -269,6 +287,36 @@ def plans_of(records: Iterable[RunRecord]) -> dict[Pair, set[PairKey]]:
     return plans
 
 
+def panels_of_runs(
+    records: Iterable[RunRecord], found: Mapping[Pair, AbstractSet[PairKey]]
+) -> dict[str, Any]:
+    """What the audits of the runs say of their panels, together: digests, and pairs without recordings.
+
+    Parameters
+    ----------
+    found
+        The cells that there are rows of. A panel with a cell that no run has planned gets no digest,
+        since nobody knows which version of it that cell is of.
+
+    Returns
+    -------
+    dict
+        ``panels`` and ``not_recorded``, as in ``audit.json``; empty where no run has a manifest.
+    """
+    runs = tuple(records)
+    if not runs:
+        return {}
+    plans: dict[Pair, set[PairKey]] = {}
+    for run in runs:
+        for pair, cells in run.plan.items():
+            if pair[0] in run.digests:
+                plans.setdefault(pair, set()).update(cells)
+    unknown = {pair[0] for pair, cells in found.items() if cells - plans.get(pair, set())}
+    digests = {panel: digest for run in runs for panel, digest in run.digests.items() if panel not in unknown}
+    lacking = {pair for run in runs for pair in run.not_recorded} - plans.keys()
+    return {"panels": dict(sorted(digests.items())), "not_recorded": _named_pairs(lacking)}
+
+
 def named_models(records: Iterable[RunRecord]) -> tuple[str, ...]:
     """The models that the user of any of the runs had named, sorted: none of them may be passed over."""
     return tuple(sorted({model for record in records for model in record.named}))
@@ -374,6 +422,10 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
             for form in entry["forms"]
             for repetition in range(1, entry["repetitions"] + 1)
         )
+    for panel in (planned := _object(record, "panels")):
+        # All that were planned: the plan above leaves out what was deselected as a whole.
+        if digests.setdefault(panel, digest := _text(planned, panel)) != digest:
+            raise ValueError(f"two digests for the panel {panel}")
     models = [_model_entry(entry) for entry in record["models"]]
     bootstrap = _object(record, "bootstrap")
     for name, most in (("seed", MAX_SEED), ("replicates", MAX_REPLICATES)):
@@ -389,6 +441,9 @@ def _checked(record: Mapping[str, Any], *, source: str) -> RunRecord:
         replicates=bootstrap.get("replicates"),
         openings=None if record.get("openings") is None else tuple(_texts(record, "openings")),
         digests=digests,
+        not_recorded=tuple(
+            (_text(entry, "panel"), _text(entry, "model")) for entry in record.get("not_recorded", [])
+        ),
         run=_text(record, "run") if "run" in record else None,
         shard=_shard(record.get("shard")),
         conditions={

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.plugin.harness import MODES, Finished, Project, Recorded, cell_of, grid, without_run
+from tests.plugin.harness import (
+    MODES,
+    PANEL_TEST,
+    Finished,
+    Project,
+    Recorded,
+    cell_of,
+    grid,
+    without_run,
+)
 from wise_pytest.panels.catalog import bundled_panel
 from wise_pytest.panels.cells import plan_cells
+from wise_pytest.panels.loader import manifest_digest
 from wise_pytest.panels.sharding import take_shard
 
 if TYPE_CHECKING:
@@ -53,13 +63,71 @@ def test_shards_merge_into_the_audit_of_the_whole(
 
     assert whole.folder is not None
     folders = [part.folder for part in parts if part.folder]
-    alone, expected = audited(project, [whole.folder], "alone", "--max-gap", "100")
-    merged, found = audited(project, folders, "merged", "--max-gap", "100")
-    assert (alone.status, merged.status) == (0, 0)
-    assert found == expected
-    assert json.loads(found)["panels"] == whole.audit["panels"]
+    expected = (whole.folder / "audit.json").read_bytes()  # the session's own
+    alone, found = audited(project, [whole.folder], "alone")
+    assert (alone.status, found) == (0, expected)
+    merged, found = audited(project, folders, "merged")
+    assert (merged.status, found) == (0, expected)
     # Given in another order, and with the link that leads to one of them.
-    assert audited(project, folders[::-1], "again", "--max-gap", "100")[1] == expected
+    assert audited(project, folders[::-1], "again")[1] == expected
+
+
+def test_an_audit_of_a_run_says_of_its_panels_what_the_run_said(project: Project, recorded: Recorded):
+    """One panel is recorded, and another nowhere; rows without a manifest tell neither."""
+    project.write("test_other.py", PANEL_TEST.replace("exact_count", "json_structure"))
+    whole = project.run(*recorded.model, *Recorded.GRID)
+    assert whole.folder is not None
+    said = {
+        "panels": {"exact_count": manifest_digest(bundled_panel("exact_count"))},
+        "not_recorded": [{"panel": "json_structure", "model": "m"}],
+    }
+    assert {name: whole.audit["run"][name] for name in said} == said
+    folders = [part.folder for part in shards(project, recorded, 2) if part.folder]
+    for name, given in (("alone", [whole.folder]), ("merged", folders)):
+        assert audited(project, given, name)[1] == (whole.folder / "audit.json").read_bytes()
+    (whole.folder / "audit.json").unlink()  # what wise report makes of the rows is the same again
+    assert project.wise("report", str(whole.folder)).status == 0
+    assert {name: whole.audit["run"][name] for name in said} == said
+
+    shutil.copy(whole.folder / ROWS, project.path / "rows.jsonl")
+    bare, found = audited(project, [project.path / "rows.jsonl"], "bare")
+    assert bare.status == 0
+    assert not said.keys() & json.loads(found)["run"].keys()
+    # With rows that no manifest covers nobody knows which version of the panel all of them are of.
+    (line, *_) = (whole.folder / ROWS).read_text("ascii").splitlines()
+    project.write("more.jsonl", json.dumps({**json.loads(line), "repetition": 9}) + "\n")
+    _, found = audited(project, [whole.folder, project.path / "more.jsonl"], "more")
+    assert json.loads(found)["run"]["panels"] == {}
+
+
+def test_a_baseline_that_wise_audit_has_written_knows_the_version_of_its_panel(
+    project: Project, recorded: Recorded
+):
+    run = project.run(*recorded.model, *Recorded.GRID)
+    assert run.folder is not None
+    _, text = audited(project, [run.folder], "kept")
+    again = (*recorded.model, *Recorded.GRID, "--wise-max-form-drop=100")
+    same = project.run(*again, "--wise-baseline=kept/audit.json")
+    assert (same.status, "could not be checked" in same.flat) == (0, False)
+
+    document = json.loads(text)
+    document["run"]["panels"]["exact_count"] = "0" * 64
+    project.write("other.json", json.dumps(document, indent=1))
+    other = project.run(*again, "--wise-baseline=other.json")
+    assert (other.status, other.gate) == (1, "not_evaluated")
+    assert "another version of the panel: its items, forms or verifier have changed" in other.flat
+
+    del document["run"]["panels"]
+    project.write("silent.json", json.dumps(document, indent=1))
+    silent = project.run(*again, "--wise-baseline=silent.json")
+    assert silent.status == 0
+    said = "the panel's version could not be checked: the baseline has no digest of it"
+    assert f"note: {said}" in silent.flat
+    assert said in silent.audit["comparison"]["pairs"][0]["notes"]
+    # In a run's folder its manifest says what the audit does not.
+    (run.folder / "audit.json").write_text(json.dumps(document, indent=1), "ascii")
+    beside = project.run(*again, f"--wise-baseline={run.folder}/audit.json")
+    assert (beside.status, "could not be checked" in beside.flat) == (0, False)
 
 
 def test_a_missing_or_doubled_shard_is_seen(project: Project, recorded: Recorded):

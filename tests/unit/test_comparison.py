@@ -93,6 +93,21 @@ def test_a_run_against_itself_reports_nothing():
     assert not any(change.changed for change in pair.result.forms.values())
 
 
+def test_a_version_that_nobody_wrote_down_is_said_unless_the_rows_tell_it():
+    whole, bare = rows(), [replace(row, prompt=None, target=None) for row in rows()]
+    assert one(side(whole, digest=None), side(whole)).notes == ()  # prompts, targets and verifiers are there
+    for before, after, who in (
+        (side(bare, digest=None), side(whole), "the baseline has"),
+        (side(whole), side(bare, digest=None), "this run has"),
+        (side(bare, digest=None), side(bare, digest=None), "the baseline and this run have"),
+    ):
+        pair = one(before, after)
+        assert pair.refused == ()
+        assert pair.notes == (f"the panel's version could not be checked: {who} no digest of it",)
+    unverified = [replace(row, verifier=None) for row in whole]
+    assert "could not be checked" in one(side(unverified, digest=None), side(whole)).notes[0]
+
+
 def test_a_new_model_against_the_old_one_under_another_name():
     before, after = side(rows("old"), model="old"), side(rows("new", lost=16), model="new")
     assert compare(before, after, asked()).pairs == ()

@@ -86,10 +86,12 @@ class AuditSide:
     source: str
     model: str | None = None
     """The only model to look at; ``None`` for all."""
+    conditions: Mapping[Pair, Condition] = field(default_factory=dict)
+    """What the manifest beside it says."""
 
     def only(self, model: str) -> AuditSide:
         """The counts of one model."""
-        return AuditSide(self.document, self.source, model)
+        return replace(self, model=model)
 
     def pairs(self) -> tuple[Pair, ...]:
         """The (panel, model) that it has."""
@@ -102,11 +104,14 @@ class AuditSide:
             )
         )
 
-    def condition(self, panel: str, model: str) -> Condition:  # noqa: ARG002 - the same question as of rows
+    def condition(self, panel: str, model: str) -> Condition:
         """The panel's digest; how models were decoded an audit does not say."""
-        panels = self.document.get("run", {}).get("panels", {})
+        run = self.document.get("run")
+        panels = run.get("panels") if isinstance(run, Mapping) else None
         digest = panels.get(panel) if isinstance(panels, Mapping) else None
-        return Condition(digest=digest if isinstance(digest, str) else None)
+        if isinstance(digest, str):
+            return Condition(digest=digest)
+        return Condition(digest=self.conditions.get((panel, model), UNKNOWN).digest)
 
 
 Baseline: TypeAlias = Side | AuditSide
@@ -132,7 +137,7 @@ def read_baseline(path: Path | str, conditions: Mapping[Pair, Condition]) -> Bas
         return Side(read_table([place]), conditions, str(path))
     opening = _opening(place)
     if opening.startswith((b"{\n", b"{\r\n")):
-        return AuditSide(_audit(place), str(path))
+        return AuditSide(_audit(place), str(path), conditions=conditions)
     header = _header(place)
     table = read_table([place])
     if header is None:

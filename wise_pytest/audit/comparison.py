@@ -194,6 +194,9 @@ def _pair(
     alike, prompts = joint.asked_alike()
     if flips is not None and flips.versions and not prompts:
         versions = []  # a digest is over the verifier too, and that is one now
+    if joint.is_asked_known() and _verifiers(old) and _verifiers(new):
+        # The rows themselves tell what a digest is over.
+        versions = [found for found in versions if not found.unknown]
     differences = [
         *versions,
         *decodings,
@@ -224,6 +227,8 @@ class _Difference:
     """Whether something is left to compare."""
     of_a_model: bool = False
     """Whether two models may differ in it."""
+    unknown: bool = False
+    """Whether it is only that nobody can tell; that is said, and refuses nothing."""
 
 
 def _settled(
@@ -234,7 +239,9 @@ def _settled(
     grave = [
         found
         for found in differences
-        if not (asked.shared and found.shareable) and not (other_model and found.of_a_model)
+        if not found.unknown
+        and not (asked.shared and found.shareable)
+        and not (other_model and found.of_a_model)
     ]
     told = tuple(found.sentence for found in differences)
     if grave:
@@ -245,7 +252,11 @@ def _settled(
 def _version_difference(before: Baseline, after: Side, pair: PairComparison) -> list[_Difference]:
     old = before.condition(pair.panel, pair.baseline_model).digest
     new = after.condition(pair.panel, pair.model).digest
-    if old is None or new is None or old == new:
+    if old is None or new is None:
+        silent = [name for name, digest in (("the baseline", old), ("this run", new)) if digest is None]
+        said = f"{' and '.join(silent)} {'has' if len(silent) == 1 else 'have'} no digest of it"
+        return [_Difference(f"the panel's version could not be checked: {said}", unknown=True)]
+    if old == new:
         return []
     return [
         _Difference(
@@ -444,6 +455,14 @@ class _Joint:
                 f"such as item {example.item}, form {example.form}"
             )
         ]
+
+    def is_asked_known(self) -> bool:
+        """Whether every cell's prompt and target are known on both sides."""
+        return all(
+            bool((side.coded(name).codes[rows] >= 0).all())
+            for side, rows in ((self.old, self.rows_old), (self.new, self.rows_new))
+            for name in ("target", "prompt")
+        )
 
     def counts(self, panel: Panel | None) -> PairedCounts:
         """Compliant cells of both sides by item and form."""
