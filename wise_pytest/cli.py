@@ -28,7 +28,7 @@ from wise_pytest.commands import (
     sensitivity,
 )
 from wise_pytest.commands.console import print_lines
-from wise_pytest.errors import ConfigError
+from wise_pytest.errors import WiseError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parsed = parser.parse_args(arguments)
     try:
         status: int = parsed.run(parsed)
-    except ConfigError as error:
+    except WiseError as error:  # of what can be wrong with one cell, too: a verifier of the user's that fails
         print_lines([f"wise: error: {error}"], sys.stderr)
         return EXIT_USAGE
     except BrokenPipeError:

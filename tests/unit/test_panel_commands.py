@@ -85,6 +85,27 @@ def test_a_panel_with_faults_is_said_to_have_them(project, capsys):
 
 
 @pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("def verify(text, target):\n    raise ValueError('no')\n", "verifier mine/1 failed: ValueError: no"),
+        ("def verify(text, target):\n    return 1\n", "verifier mine/1 must return a bool, not 1"),
+        ("def verify(text, target):\n    pass\n", "verifier mine/1 must return a bool, not None"),
+        ("def verify(text):\n    return True\n", "verifier mine/1 failed: TypeError: verify() takes 1"),
+        ("def verify(text, target):\n    raise SystemExit(3)\n", "verifier mine/1 failed: SystemExit: 3"),
+        ("import sys\nsys.exit(3)\n", "panels/mine.py: cannot be loaded: SystemExit: 3"),
+    ],
+)
+def test_a_verifier_that_breaks_is_said_in_one_line(project, capsys, code, said):
+    run(capsys, "new-panel", "mine")
+    (project / "panels" / "mine.py").write_text(code)
+    status, out, err = run(capsys, "check-panel", "mine")
+    assert (status, out) == (2, "")
+    (line,) = err.splitlines()
+    assert line.startswith("wise: error: ")
+    assert said in line
+
+
+@pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
         (["check-panel"], "there is no panel of your own to check"),

@@ -346,6 +346,7 @@ def test_a_cell_that_a_verifier_cannot_read_names_its_item(folder):
         ("import no_such_module_at_all", "ModuleNotFoundError"),
         ("def verify(:", "SyntaxError"),
         ("1 / 0", "ZeroDivisionError"),
+        ("import sys\nsys.exit(3)", "SystemExit: 3"),
         ("verify = 3", "has no function 'verify'"),
     ],
 )
@@ -360,6 +361,7 @@ def test_code_that_cannot_be_loaded_is_a_panel_error(folder, code, fragment):
     ("body", "fragment"),
     [
         ("return text[10_000]", "verifier ends_with/1 failed: IndexError"),
+        ("import sys; sys.exit(3)", "verifier ends_with/1 failed: SystemExit: 3"),
         ("return None", "must return a bool, not None"),
         ("return 1", "must return a bool, not 1"),
         ("return 'met'", "must return a bool"),

@@ -211,7 +211,7 @@ def _offered() -> Iterator[tuple[str, Path]]:
         where = f"entry point {point.name!r} of {ENTRY_POINTS}"
         try:
             value = point.load()
-        except Exception as error:  # whatever the package raises is its user's to read
+        except (Exception, SystemExit) as error:  # whatever the package raises is its user's to read
             raise PanelError(f"{where}: cannot be loaded: {type(error).__name__}: {error}") from error
         for path in value if isinstance(value, list | tuple) else [value]:
             if not isinstance(path, str | Path) or not Path(path).is_file() or Path(path).suffix != _SUFFIX:

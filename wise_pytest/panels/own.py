@@ -100,7 +100,7 @@ def _function(place: str, folder: Path) -> Callable[[str, Any], Any]:
     written, sys.dont_write_bytecode = sys.dont_write_bytecode, True
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's code raises is the user's to read
+    except (Exception, SystemExit) as error:  # whatever the user's code raises is the user's to read
         raise PanelError(f"{path}: cannot be loaded: {type(error).__name__}: {error}") from error
     finally:
         sys.dont_write_bytecode = written
@@ -119,7 +119,7 @@ def _checked(
     def verify(text: str, target: Any) -> Verdict:
         try:
             said = function(text, target)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise WiseError(f"verifier {name} failed: {type(error).__name__}: {error}") from error
         if isinstance(said, bool) and directions is None:
             return Verdict(compliant=said, direction=DIRECTIONS[0] if said else DIRECTIONS[1])
