@@ -249,6 +249,19 @@ def test_what_does_not_come_in_time_is_counted_at_its_most(project: Project, ser
     assert "4 calls without a count, taken at most" in ended.flat
 
 
+def test_every_try_is_a_call_whether_or_not_its_tokens_were_counted(project: Project, server: LoopbackServer):
+    """Four tries a cell, the last of them final; the empty body of a success may have been charged for."""
+    server.script = lambda *_: Answer(b"")
+    project.write("pyproject.toml", PRICED.format(url=server.base_url))
+    cell = ("--wise-items=1", "--wise-repetitions=1", "--wise-form=POS", "--record-mode=once")
+    run = project.run("--model=m", "--model", f"loc={server.base_url}", *cell)
+    assert run.status == 1
+    assert server.n_requests == 2 * 4
+    for model, price in (("loc", ""), ("m", r" \$[\d.]+,")):
+        spent = rf"spent on {model}: 4 calls, [\d,]+ tokens in, 480 out,{price}"
+        assert re.search(f"{spent} 4 calls without a count, taken at most", run.flat), run.text
+
+
 def test_a_second_ctrl_c_is_not_kept_waiting(project: Project, server: LoopbackServer):
     project.write("conftest.py", "import wise_pytest.running\n\nwise_pytest.running.GRACE_S = 50.0\n")
     server.script = lambda *_: Answer(completion("late"), delay_s=60)

@@ -26,6 +26,8 @@ def ranks(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         return None
     by_model = {model: mapping(known, "by_model", model) for model in order}
     forms = [form for form in forms_of(panel) if any(form in found for found in by_model.values())]
+    if not forms:
+        return None  # nothing was scored of any model
     reference = reference_of(panel)
     cells = {}
     for model, found in by_model.items():
