@@ -153,6 +153,25 @@ def test_a_sheet_shows_every_instruction_and_no_form(project, capsys):
     assert shown == {line["item"]: line["instruction"] for line in lines if line["annotator"] == "A2"}
 
 
+def test_a_key_that_is_there_is_not_written_over(project, capsys):
+    (project / "key.csv").write_text("code,form\nF01,NEG\n")
+    status, out, err = run(capsys, "review", "exact_count", "--key", "key.csv")
+    assert (status, out) == (2, "")
+    assert "--key: key.csv is there already" in err
+    assert (project / "key.csv").read_text() == "code,form\nF01,NEG\n"
+
+
+@pytest.mark.usefixtures("project")
+def test_a_requirement_of_an_own_verifier_is_in_the_words_of_its_panel(capsys):
+    run(capsys, "new-panel", "mine")
+    _, out, _ = run(capsys, "review", "mine", "--annotators", "1")
+    question = "Does the model end its answer with the given words however this is asked for?"
+    assert {line["requirement"] for line in sheet_of(out)} == {
+        f"{question} (That is all.)",
+        f"{question} (Now you know.)",
+    }
+
+
 @pytest.mark.usefixtures("project")
 def test_a_seed_gives_the_same_sheet_and_another_seed_another(capsys):
     same = [run(capsys, "review", "keyword_once", "--seed", "7")[1] for _ in range(2)]

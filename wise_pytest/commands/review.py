@@ -58,6 +58,9 @@ def _review(parsed: argparse.Namespace) -> int:
     from wise_pytest.panels.review import build_sheet
     from wise_pytest.settings import catalog_of
 
+    key: Path | None = parsed.key
+    if key is not None and (key.is_file() or key.is_dir()):
+        raise OptionError(f"--key: {key} is there already, and an earlier sheet may need it; name another file")
     catalog = catalog_of(Path.cwd())
     sheet = build_sheet(
         [catalog.panel(name) for name in dict.fromkeys(parsed.panels)],
@@ -65,8 +68,8 @@ def _review(parsed: argparse.Namespace) -> int:
         n_annotators=_count(parsed.annotators, "--annotators"),
         seed=_count(parsed.seed, "--seed", least=0),
     )
-    if parsed.key is not None:
-        write_whole(parsed.key, _csv([KEY_HEADER, *sheet.key.items()]), error=OptionError)
+    if key is not None:
+        write_whole(key, _csv([KEY_HEADER, *sheet.key.items()]), error=OptionError)
     print_lines(_csv(_rows(sheet)).splitlines(), sys.stdout)
     return 0
 

@@ -63,7 +63,7 @@ def build_sheet(panels: Sequence[Panel], *, n_items: int, n_annotators: int, see
             for form in panel.forms:
                 name = f"{panel.panel_id}.{form.form_id}" if len(panels) > 1 else form.form_id
                 instruction = panel.instruction(item, form)
-                requirement = f"The answer {panel.scorer().requirement(target)}."
+                requirement = _requirement(panel, target)
                 number = target if isinstance(target, int) else 1
                 found.setdefault((name, instruction), (instruction, requirement, number))
     # random.Random takes a text as its seed in the same way on every platform.
@@ -84,3 +84,15 @@ def build_sheet(panels: Sequence[Panel], *, n_items: int, n_annotators: int, see
                 SheetLine(annotator, f"R{place:0{width}}", instruction, requirement, number, codes[entry[0]])
             )
     return Sheet(tuple(lines), {code: name for name, code in sorted(codes.items(), key=lambda pair: pair[1])})
+
+
+def _requirement(panel: Panel, target: object) -> str:
+    """What an answer has to meet; of a verifier of the user's own only the panel's question can say it."""
+    if panel.own_verifier is not None:
+        return f"{panel.question.rstrip()} ({_named(target)})"
+    return f"The answer {panel.scorer().requirement(target)}."
+
+
+def _named(target: object) -> str:
+    parts = target if isinstance(target, tuple) else (target,)
+    return ", ".join(str(part) for part in parts)
