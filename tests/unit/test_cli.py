@@ -25,6 +25,22 @@ def half_and_all(tmp_path: Path) -> str:
     return keep(tmp_path / "rows.jsonl", *(bare(form, n, compliant=hit) for form, n, hit in rows))
 
 
+def test_a_check_without_an_interval_says_so_where_it_is_listed(tmp_path: Path, capsys):
+    assert main(["audit", half_and_all(tmp_path), "--max-gap", "5", "--gate", "confident"]) == 1
+    said = capsys.readouterr().out
+    assert "gate: NOT EVALUATED" in said
+    (line,) = [line for line in said.splitlines() if "gap 50.0 > 5.0" in line]
+    assert ": no interval to judge it by: " in line
+
+
+def test_a_place_where_no_demo_can_be_written_is_named(tmp_path: Path, capsys):
+    (tmp_path / "file").write_text("kept")
+    assert main(["demo", "--out", str(tmp_path / "file" / "x")]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"wise: error: --out: {tmp_path}/file/x: cannot be written: ")
+    assert (tmp_path / "file").read_text() == "kept"
+
+
 @pytest.mark.parametrize(("limit", "status"), [("50", 0), ("49.9", 1)])
 def test_the_gate_decides_the_exit_code(tmp_path: Path, capsys, limit: str, status: int):
     assert main(["audit", half_and_all(tmp_path), "--max-gap", limit]) == status

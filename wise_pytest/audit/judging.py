@@ -120,9 +120,7 @@ class Question:
             holds = self._holds(value)
             return self._check("pass" if holds else "fail", self._compared(value), value)
         if interval is None:
-            return self._check(
-                "not_evaluated", f"{self._compared(value)}: no interval to judge it by: {why_none}", value
-            )
+            return self._check("not_evaluated", f"no interval to judge it by: {why_none}", value)
         judged = self._reach(float(value), interval)
         return self._check(self._verdict(value, judged), self._compared(value, judged), value, judged)
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from wise_pytest.commands.console import print_lines
 from wise_pytest.commands.running import DEMO, demo_arguments, run_pytest
+from wise_pytest.errors import OptionError
+from wise_pytest.files import reason_of
 from wise_pytest.options import DEFAULT_OUT
 
 if TYPE_CHECKING:
@@ -44,6 +46,12 @@ def _demo(parsed: argparse.Namespace) -> int:
     store = CassetteStore(DEMO / "cassettes")
     models = [pack.model for pack in store.packs_of(PANEL)]
     out: Path = parsed.out.absolute()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise OptionError(
+            f"--out: {parsed.out}: cannot be written: {reason_of(error)}; name another folder"
+        ) from error
     before = _pages(out)
     status = run_pytest(
         [

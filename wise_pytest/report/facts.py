@@ -110,6 +110,7 @@ def check_sentence(check: Mapping[str, Any]) -> str:
     if rule not in {None, "everywhere"}:
         sentence += f" (rule of {words(rule)})"
     measured = number(check.get("value")) is not None and number(check.get("limit")) is not None
+    measured &= check.get("status") != "not_evaluated"  # as without an interval, where numbers decide nothing
     return sentence if measured else _with_reason(sentence, check.get("reason"))
 
 
