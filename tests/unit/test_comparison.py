@@ -323,6 +323,26 @@ class TestAnAuditAsBaseline:
         assert pair.why_no_intervals == NO_CELLS
         assert pair.result.gap.diff == Fraction(24, 60)
 
+    @pytest.mark.parametrize(
+        "layout",
+        [
+            {"separators": (",", ":")},
+            {"separators": (",", ":"), "sort_keys": True},
+            {"indent": 4},
+            {"indent": 1, "sort_keys": True},
+            {},
+        ],
+        ids=["one line", "one line, sorted", "indented", "indented, sorted", "one line with blanks"],
+    )
+    @pytest.mark.parametrize("before", ["", "\n ", "\ufeff"])
+    def test_it_is_known_by_what_it_holds_and_not_by_its_layout(self, tmp_path, layout, before):
+        written = self.written(tmp_path, rows())
+        path = tmp_path / "other.json"
+        path.write_text(before + json.dumps(written.document, **layout), "utf-8")
+        found = read_baseline(path, {})
+        assert isinstance(found, AuditSide)
+        assert found.document == written.document
+
     def test_its_digest_and_its_forms_must_agree(self, tmp_path):
         before = self.written(tmp_path, rows(), panels={PANEL: "b" * 64})
         assert "another version of the panel" in one(before, side(rows())).refused[0]

@@ -20,7 +20,7 @@ from wise_pytest.audit.parquet import PARQUET_SUFFIXES
 from wise_pytest.audit.rows import BASELINE_SCHEMA, read_table
 from wise_pytest.audit.table import table_of
 from wise_pytest.errors import RowsError
-from wise_pytest.files import read_document, write_whole
+from wise_pytest.files import MAX_DOCUMENT_BYTES, read_document, write_whole
 from wise_pytest.records import Row
 from wise_pytest.stats.rates import Rate
 
@@ -135,8 +135,7 @@ def read_baseline(path: Path | str, conditions: Mapping[Pair, Condition]) -> Bas
     place = Path(path)
     if place.is_dir() or place.suffix.lower() in PARQUET_SUFFIXES:
         return Side(read_table([place]), conditions, str(path))
-    opening = _opening(place)
-    if opening.startswith((b"{\n", b"{\r\n")):
+    if _is_document(place):
         return AuditSide(_audit(place), str(path), conditions=conditions)
     header = _header(place)
     table = read_table([place])
@@ -188,12 +187,24 @@ def _dump(record: Mapping[str, Any]) -> str:
     return json.dumps(record, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
 
 
-def _opening(path: Path) -> bytes:
+def _is_document(path: Path) -> bool:
+    """Whether a file is an ``audit.json``, however it is laid out, and no rows: each row is a whole line."""
     try:
         with path.open("rb") as stream:
-            return stream.read(_OPENING_BYTES).removeprefix(b"\xef\xbb\xbf")
+            line = stream.read(_OPENING_BYTES).removeprefix(b"\xef\xbb\xbf").lstrip()
+            if not line.startswith(b"{"):
+                return False
+            if b"\n" not in line:
+                line += stream.readline(MAX_DOCUMENT_BYTES)
     except OSError as error:
         raise RowsError(f"{path}: cannot be read: {error.strerror or error}") from error
+    line = line.partition(b"\n")[0]
+    try:
+        first = json.loads(line)
+    except (ValueError, RecursionError):
+        # Not whole: a document over several lines, or a row that is damaged.
+        return not line[1:].strip() or AUDIT_SCHEMA.encode("ascii") in line
+    return isinstance(first, dict) and first.get("schema") == AUDIT_SCHEMA
 
 
 def _header(path: Path) -> Mapping[str, Any] | None:
