@@ -98,14 +98,24 @@ class CellCall:
         pack, mode = self.target.pack, self.target.record_mode
         if pack is None or mode in {"all", "rewrite"}:
             return True
-        key = (self.cell.item, self.cell.form, self.cell.repetition)
-        if key not in pack:
+        if not self.is_recorded():
             return True
-        if mode != "new_episodes":
-            return False
-        recording = pack.get(key)
+        return mode == "new_episodes" and (pack.get(self._key_in_pack) is None or self.is_stale())
+
+    @property
+    def _key_in_pack(self) -> tuple[str, str, int]:
+        return (self.cell.item, self.cell.form, self.cell.repetition)
+
+    def is_recorded(self) -> bool:
+        """Whether there is a recording of this cell, of whatever request."""
+        return self.target.pack is not None and self._key_in_pack in self.target.pack
+
+    def is_stale(self) -> bool:
+        """Whether its recording is of another request."""
+        pack = self.target.pack
+        recording = None if pack is None or not self.is_recorded() else pack.get(self._key_in_pack)
         if recording is None:
-            return True
+            return False
         from wise_pytest.cassettes.stale import is_stale
 
         return is_stale(recording.exchange, self.request())
@@ -139,7 +149,7 @@ class CellCall:
         from wise_pytest.cassettes.vcr import recording_of
 
         recording = recording_of(
-            (self.cell.item, self.cell.form, self.cell.repetition),
+            self._key_in_pack,
             request,
             response,
             session=str(target.session["id"]),

@@ -62,6 +62,8 @@ def plan_costs(
 
 def _planned(panel: Panel, model: str, group: Sequence[CellCall], store: CassetteStore) -> PlannedCost:
     asked = [call for call in group if call.wanted()]
+    if group[0].target.record_mode == "none":
+        asked = []  # whatever is not recorded: nothing is asked
     target = group[0].target
     measured, basis = _neighbours(panel, model, store)
     n_characters = sum(len(call.cell.prompt) for call in asked)
@@ -89,6 +91,8 @@ def _planned(panel: Panel, model: str, group: Sequence[CellCall], store: Cassett
         basis=basis if asked else "nothing to ask",
         usd=likely.nano_usd / NANO if priced else None,
         most_usd=sum(call.most.nano_usd for call in asked) / NANO if priced else None,
+        n_stale=sum(call.is_stale() for call in group),
+        n_missing=sum(not call.is_recorded() for call in group),
     )
 
 

@@ -291,7 +291,8 @@ class RunningHooks:
         cells = [cell for cell in map(_cell_of, session.items) if cell is not None]
         costs = self._session.planned_costs(cells)
         terminal.write_sep("=", "wise plan")
-        for line in plan_lines(costs, max_usd=self._session.settings.max_cost_usd):
+        settings = self._session.settings
+        for line in plan_lines(costs, max_usd=settings.max_cost_usd, mode=settings.record_mode):
             terminal.write_line(line)
         return True
 

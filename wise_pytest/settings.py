@@ -47,6 +47,7 @@ SETTINGS_KEYS = ("default_models", "models", "gate", "panels")
 """What ``[tool.wise]`` may hold."""
 MAX_SEED = 2**63 - 1
 MAX_REPLICATES = 1_000_000
+MAX_SHARDS = 99_999
 MAX_SETTINGS_BYTES = 1_000_000
 MAX_AMOUNT = 1e9
 """No budget and no rate is larger."""
@@ -117,7 +118,7 @@ class Settings:
     @property
     def replays_only(self) -> bool:
         """Whether no cell may call out."""
-        return self.record_mode == "none" and not self.disable_recording
+        return self.record_mode == "none" and not self.disable_recording and not self.plan_only
 
     @property
     def is_live(self) -> bool:
@@ -153,6 +154,11 @@ def _build(
     from wise_pytest.endpoints.registry import load_registry, resolve_models
     from wise_pytest.panels.catalog import read_catalog
 
+    if not hasattr(config.option, "record_mode"):
+        raise OptionError(
+            "pytest-recording is not loaded, and nothing is asked or replayed without it; "
+            "leave out -p no:recording, or load it with -p pytest_recording.plugin"
+        )
     registry = load_registry(table.get("models"), environ=os.environ)
     models = resolve_models(patterns, registry) if patterns else ()
     catalog = read_catalog(config.rootpath, table.get("panels"))
@@ -167,7 +173,7 @@ def _build(
         items=values["items"],
         repetitions=_positive(values["repetitions"], "--wise-repetitions"),
         out=_place(config, "out", values["out"]) or config.rootpath / DEFAULT_OUT,
-        cassettes=_place(config, "cassettes", values["cassettes"]) or config.rootpath / DEFAULT_CASSETTES,
+        cassettes=_recordings(config, values["cassettes"]),
         reports=_reports(config, values["report"]),
         exclude=_excluded(values["exclude"], [selected.endpoint.name for selected in models]),
         seed=bootstrap_seed(values["seed"], "--wise-seed"),
@@ -354,6 +360,20 @@ def _place(config: pytest.Config, name: str, text: str | None) -> Path | None:
         raise OptionError(f"--wise-{name} {text!r}: {error}; write the path out") from error
 
 
+def _recordings(config: pytest.Config, text: str | None) -> Path:
+    """The folder of the recordings, which need not be there yet.
+
+    Raises
+    ------
+    OptionError
+        If it is a file.
+    """
+    place = _place(config, "cassettes", text) or config.rootpath / DEFAULT_CASSETTES
+    if place.exists() and not place.is_dir():
+        raise OptionError(f"--wise-cassettes: {place} is a file; name the folder of the recordings")
+    return place
+
+
 def _base(config: pytest.Config, name: str) -> Path:
     """What the relative paths of an option are relative to."""
     in_ini = config.getoption(f"wise_{name}", default=None) is None
@@ -382,7 +402,7 @@ def _excluded(names: Sequence[str], models: Sequence[str]) -> tuple[str, ...]:
 
 
 def _notes(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, str]:
-    """What to keep with the recordings; a digest of weights must be the bundled model's own."""
+    """What to keep with the recordings; a digest of weights must be the bundled model's own, if it is one."""
     notes: dict[str, str] = {}
     for text in texts:
         key, equals, value = text.partition("=")
@@ -401,8 +421,8 @@ def _notes(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, str]:
 
 def _record_mode(config: pytest.Config, *, plan_only: bool) -> str:
     """The mode that was given; a plan without one is of what would have to be recorded."""
-    mode = str(config.getoption("--record-mode", None) or "none")
-    return "once" if plan_only and mode == "none" else mode
+    given = config.getoption("--record-mode", None)
+    return str(given or ("once" if plan_only else "none"))
 
 
 def _concurrency(text: str | None) -> int | None:
@@ -563,5 +583,7 @@ def parse_shard(text: str | None, name: str) -> Shard | None:
         return None
     found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
     if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise OptionError(f"{name}: must be I/N with I from 1 to N, such as 2/4, not {text!r}")
+        raise OptionError(
+            f"{name}: must be I/N with I from 1 to N and N at most {MAX_SHARDS}, such as 2/4, not {text!r}"
+        )
     return Shard(int(found[1]), int(found[2]))

@@ -41,7 +41,10 @@ RANGES: Mapping[str, tuple[str, str]] = {
     "max-cost": (f"over 0, under {MAX_AMOUNT:,.0f}; every remote model needs a price", "5"),
     "plan": ("", ""),
     "strict": ("", ""),
-    "note": ("any text; `weights_sha256` has to be that of a bundled model", "quantization=Q8_0"),
+    "note": (
+        "any text; `weights_sha256` is checked for a bundled model; of any other it is your own note",
+        "quantization=Q8_0",
+    ),
     "shard": ("I from 1 to N", "2/4"),
     "baseline": ("a file or folder that is there", "baseline.jsonl"),
     "baseline-map": ("a model of this run; needs `--wise-baseline`", "gpt-4.1-mini=old"),

@@ -503,6 +503,32 @@ def test_a_plan_asks_for_nothing(project: Project, server: LoopbackServer, mode:
     assert server.requests == asked
 
 
+def test_a_plan_says_what_is_stale_and_what_the_mode_does_with_it(project: Project, server: LoopbackServer):
+    """Two of four cells are recorded, and then the model's temperature is another one."""
+    project.write("pyproject.toml", PRICED.format(url=server.base_url))
+    assert project.run("--model", "m", *grid(1), "--record-mode=once").status == 0
+    project.write("pyproject.toml", PRICED.format(url=server.base_url) + "extra = { top_p = 0.5 }\n")
+    n_asked = server.n_requests
+    error, again = (
+        "an error with --record-mode={}; new_episodes asks again",
+        "asked again with --record-mode={}",
+    )
+    for mode, to_ask, what in (
+        (None, 2, error.format("once")),
+        ("once", 2, error.format("once")),
+        ("none", 0, error.format("none")),
+        ("new_episodes", 4, again.format("new_episodes")),
+        ("all", 4, again.format("all")),
+    ):
+        given = [] if mode is None else [f"--record-mode={mode}"]
+        plan = project.run("--model", "m", *grid(2), "--wise-plan", *given)
+        assert re.search(rf"exact_count +m +4 +{to_ask} ", plan.text), plan.text
+        assert f"stale: 2 cells of exact_count, m, of another request: {what}" in plan.flat
+        said = "--record-mode=none asks nothing: 2 cells without a recording"
+        assert (said in plan.flat) == (mode == "none")
+    assert server.n_requests == n_asked
+
+
 def test_a_plan_needs_no_key(project: Project):
     run = project.run("--model", "gpt-4.1-mini", *grid(), "--wise-plan")
     assert run.status == 0

@@ -184,7 +184,7 @@ def test_a_shard_without_cells_selects_no_test(project: Project, recorded: Recor
 def test_what_is_no_shard_is_a_usage_error(project: Project, recorded: Recorded, text: str):
     run = project.run(*recorded.model, f"--wise-shard={text}")
     assert run.status == 4
-    assert "--wise-shard: must be I/N with I from 1 to N, such as 2/4, not" in run.flat
+    assert "--wise-shard: must be I/N with I from 1 to N and N at most 99999, such as 2/4, not" in run.flat
 
 
 @pytest.mark.parametrize("of", [1, 2, 3, 4, 5, 6, 7, 8, 9, 18, 100, 2000])

@@ -45,6 +45,19 @@ OPTIONS = {
     "threshold infinite": ([*MODEL, "--wise-min-coverage", "inf"], ["--wise-min-coverage", "'inf'"]),
     "unknown report": ([*MODEL, "--wise-report", "pdf"], ["pdf", "markdown", "json", "csv"]),
     "excluded stranger": ([*MODEL, "--wise-exclude", "x"], ["'x'", "m"]),
+    "a file of recordings": (
+        [*MODEL, "--wise-cassettes", "test_panel.py"],
+        ["--wise-cassettes", "test_panel.py is a file"],
+    ),
+    "the same, to record into": (
+        [*MODEL, "--wise-cassettes", "test_panel.py", "--record-mode=once"],
+        ["--wise-cassettes", "test_panel.py is a file"],
+    ),
+    "no pytest-recording": (["-p", "no:recording", *MODEL], ["pytest-recording", "-p no:recording"]),
+    "weights of another file": (
+        ["--model", "smollm2-135m-instruct", "--wise-note", "weights_sha256=abc"],
+        ["--wise-note", "weights_sha256=abc", "smollm2-135m-instruct"],
+    ),
     "bad note": ([*MODEL, "--wise-note", "novalue"], ["KEY=VALUE", "novalue"]),
 }
 
@@ -65,6 +78,16 @@ def test_an_option_that_cannot_be_used(project: Project, case: str):
     line = one_line(run.text)
     assert [part for part in parts if part not in line] == []
     assert project.files() == before
+
+
+def test_of_a_model_by_address_a_digest_of_weights_is_the_users_own_note(
+    project: Project, recorded: Recorded
+):
+    run = project.run(*recorded.model, *Recorded.GRID, "--wise-note=weights_sha256=abc")
+    assert run.status == 0
+    assert run.folder is not None
+    manifest = json.loads((run.folder / "manifest.json").read_text("ascii"))
+    assert manifest["notes"] == {"weights_sha256": "abc"}
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,26 @@ class PlannedCost:
     """``None`` of a model without a price."""
     most_usd: float | None
     """Should every answer use all of its cap, and every byte of a prompt be a token."""
+    n_stale: int = 0
+    """Cells whose recording is of another request."""
+    n_missing: int = 0
+    """Cells without a recording."""
 
 
-def plan_lines(costs: Sequence[PlannedCost], *, max_usd: float | None = None) -> list[str]:
-    """The table, and the sum below it where there is more than one line."""
+def plan_lines(
+    costs: Sequence[PlannedCost], *, max_usd: float | None = None, mode: str = "once"
+) -> list[str]:
+    """The table, the sum below it where there is more than one line, and what is stale.
+
+    Parameters
+    ----------
+    costs
+        Of each panel and model.
+    max_usd
+        The budget; ``None`` for none.
+    mode
+        The record mode that the plan is of.
+    """
     if not costs:
         return ["no cell is selected: nothing would be asked"]
     rows = [_HEADER, *map(_row, costs)]
@@ -54,8 +70,35 @@ def plan_lines(costs: Sequence[PlannedCost], *, max_usd: float | None = None) ->
     most = sum(cost.most_usd or 0.0 for cost in costs)
     if max_usd is not None and most > max_usd:
         lines.append(f"--wise-max-cost {money(max_usd)} may end the run before all is asked")
+    lines += [*_nothing_asked(costs, mode), *_stale(costs, mode)]
     lines.append("nothing was asked: this is a plan")
     return lines
+
+
+def _nothing_asked(costs: Sequence[PlannedCost], mode: str) -> list[str]:
+    n_missing = sum(cost.n_missing for cost in costs)
+    if mode != "none" or not n_missing:
+        return []
+    return [f"--record-mode=none asks nothing: {_cells(n_missing)} without a recording"]
+
+
+def _stale(costs: Sequence[PlannedCost], mode: str) -> list[str]:
+    """What becomes of recordings that are of another request, a line for each panel and model."""
+    comes_of_it = (
+        f"an error with --record-mode={mode}; new_episodes asks again"
+        if mode in {"none", "once"}
+        else f"asked again with --record-mode={mode}"
+    )
+    return [
+        f"stale: {_cells(cost.n_stale)} of {visible(cost.panel)}, {visible(cost.model)}, of another "
+        f"request: {comes_of_it}"
+        for cost in costs
+        if cost.n_stale
+    ]
+
+
+def _cells(n: int) -> str:
+    return "1 cell" if n == 1 else f"{n:,} cells"
 
 
 def _row(cost: PlannedCost) -> tuple[str, ...]:
