@@ -60,7 +60,9 @@ def _review(parsed: argparse.Namespace) -> int:
 
     key: Path | None = parsed.key
     if key is not None and (key.is_file() or key.is_dir()):
-        raise OptionError(f"--key: {key} is there already, and an earlier sheet may need it; name another file")
+        raise OptionError(
+            f"--key: {key} is there already, and an earlier sheet may need it; name another file"
+        )
     catalog = catalog_of(Path.cwd())
     sheet = build_sheet(
         [catalog.panel(name) for name in dict.fromkeys(parsed.panels)],
