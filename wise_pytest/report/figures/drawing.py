@@ -80,14 +80,24 @@ def cut(text: str, width: float, size: float = SIZE, *, tail_share: float = 0.5)
 
 
 def cut_apart(names: Iterable[str], width: float, size: float = SIZE) -> dict[str, str]:
-    """Each name as ``cut`` shortens it, cut elsewhere if two different ones would then look alike."""
+    """Each name as ``cut`` shortens it, cut elsewhere if two different ones would then look alike.
+
+    Where they differ in the middle only, a number tells them apart.
+    """
     names = list(names)
     found: dict[str, str] = {}
     for tail_share in _TAIL_SHARES:
         found = {name: cut(name, width, size, tail_share=tail_share) for name in names}
         if len(set(found.values())) == len(found):
             return found
-    return {name: cut(name, width, size) for name in names}
+    # Numbered, where no cut tells them apart.
+    room = width - text_width(f" ({len(found)})", size)
+    short = {name: name if text_width(name, size) <= width else cut(name, room, size) for name in found}
+    cuts = list(short.values())
+    return {
+        name: said if cuts.count(said) == 1 else f"{said} ({place})"
+        for place, (name, said) in enumerate(short.items(), 1)
+    }
 
 
 def escape(text: str) -> str:

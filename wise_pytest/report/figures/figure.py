@@ -42,6 +42,7 @@ class Figure:
         sheet = self.draw(VARIABLES)
         box = f'viewBox="0 0 {number(sheet.width)} {number(sheet.height)}"'
         size = f'width="{number(sheet.width)}" height="{number(sheet.height)}"'
+        size += ' class="wide"' if sheet.width > WIDTH else ""
         return f'<svg {box} {size} role="img" aria-label="{escape(self.title)}">{sheet.marks}</svg>'
 
     def standalone(self, theme: Theme = LIGHT) -> str:

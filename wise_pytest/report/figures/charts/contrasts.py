@@ -18,8 +18,9 @@ from wise_pytest.report.figures.charts.values import (
     rates,
     reference_of,
 )
-from wise_pytest.report.figures.drawing import Drawing, cut
+from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import forms_table, mapping
 
 if TYPE_CHECKING:
@@ -78,10 +79,11 @@ def _draw(
     results: Mapping[str, Mapping[str, Any]],
     confidence: float | None,
 ) -> Drawing:
+    side = beside(results, least=_LEFT, bold=True)
     intervals = {form: bounds(result, "ci_low", "ci_high") for form, result in results.items()}
     ends = [end for pair in intervals.values() if pair is not None for end in pair]
     scale = spanning(
-        [*ends, *(float(r["diff"]) for r in results.values())], left=_LEFT, right=_RIGHT, least=0.1
+        [*ends, *(float(r["diff"]) for r in results.values())], left=side.room, right=_RIGHT, least=0.1
     )
     bottom = _TOP + _ROW * len(results)
     sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
@@ -96,7 +98,7 @@ def _draw(
         y = _TOP + _ROW * (row + 0.5)
         diff, pair = float(result["diff"]), intervals[form]
         x = scale.place(diff)
-        sheet.text(_LEFT - 12, y, cut(form, _LEFT - 16), anchor="end", bold=True)
+        sheet.text(side.room - 12, y, side.shown[form], anchor="end", bold=True)
         if pair is not None:
             low, high = scale.place(pair[0]), scale.place(pair[1])
             sheet.line(low, y, high, y, "accent", 2)

@@ -14,8 +14,9 @@ from wise_pytest.report.figures.charts.values import (
     rate_interval,
     rates,
 )
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut
+from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import FORM, PANEL, Table, listed, mapping
 
 if TYPE_CHECKING:
@@ -74,26 +75,32 @@ def _title(panels: Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]]) ->
     return f"{often} is the lowest in {n} of {len(panels)} panels"
 
 
+def _said(role: str, form: str) -> str:
+    return role if role == form else f"{role} ({form})"
+
+
 def _draw(theme: Theme, panels: Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]]) -> Drawing:
     bottom = sum(_HEADER + _ROW * len(roles) + _GAP for roles, _ in panels.values())
-    scale = Scale(0.0, 1.0, _LEFT, _RIGHT)
+    said = (_said(role, form) for roles, _ in panels.values() for role, form in roles.items())
+    side = beside(dict.fromkeys(said), least=_LEFT)
+    left = side.room
+    scale = Scale(0.0, 1.0, left, _RIGHT)
     sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
     draw_axis(sheet, scale, top=4, bottom=bottom, label="compliance, per cent", shown=plain_points)
     shades = {"POS": "good", "NEG": "heat-4", "AVOID": "heat-7"}
     y = 0.0
     for panel_id, (roles, panel) in panels.items():
-        sheet.text(_LEFT + 4, y + _HEADER / 2 + 2, panel_id, bold=True, halo=True)
+        sheet.text(left + 4, y + _HEADER / 2 + 2, panel_id, bold=True, halo=True)
         y += _HEADER
         known = rates(panel)
         for role, form in roles.items():
             middle, rate = y + _ROW / 2, known[form]
-            said = role if role == form else f"{role} ({form})"
-            sheet.text(_LEFT - 12, middle, cut(said, _LEFT - 16), anchor="end")
+            sheet.text(left - 12, middle, side.shown[_said(role, form)], anchor="end")
             pair = rate_interval(forms_of(panel)[form])
             about = f"{panel_id}, {form}: {percent(rate)}"
             fill = shades.get(role, "heat-2")
             sheet.box(
-                _LEFT, middle - _BAR / 2, scale.place(rate) - _LEFT, _BAR, fill=fill, edge="axis", about=about
+                left, middle - _BAR / 2, scale.place(rate) - left, _BAR, fill=fill, edge="axis", about=about
             )
             end = rate
             if pair is not None:

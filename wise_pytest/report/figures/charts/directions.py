@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 from wise_pytest.naming import slug
 from wise_pytest.report.columns import number, show
 from wise_pytest.report.figures.charts.values import COMPLIANT, forms_of, percent, rates
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.figures.theme import N_SEGMENTS
 from wise_pytest.report.tables import directions_table, mapping
 
@@ -73,7 +74,9 @@ def roles(keys: list[str]) -> dict[str, tuple[str, str]]:
 def _draw(theme: Theme, shares: Mapping[str, Mapping[str, float]]) -> Drawing:
     keys = list(dict.fromkeys(key for of_form in shares.values() for key in of_form))
     colours = roles([key for key in keys if any(of_form.get(key, 0) > 0 for of_form in shares.values())])
-    legend = _legend_places(list(colours))
+    side = beside(shares, least=_LEFT, bold=True)
+    left = side.room
+    legend = _legend_places(list(colours), left)
     top = _LEGEND_LINE * (max(line for _, line in legend.values()) + 1) + 8
     sheet = Drawing(theme, WIDTH, top + _ROW * len(shares))
     for key, (x, line) in legend.items():
@@ -82,11 +85,11 @@ def _draw(theme: Theme, shares: Mapping[str, Mapping[str, float]]) -> Drawing:
         sheet.text(x + 20, y, key.replace("_", " "), role="soft", size=12)
     for row, (form, of_form) in enumerate(shares.items()):
         y = top + _ROW * (row + 0.5)
-        sheet.text(_LEFT - 12, y, cut(form, _LEFT - 16), anchor="end", bold=True)
-        x = float(_LEFT)
+        sheet.text(left - 12, y, side.shown[form], anchor="end", bold=True)
+        x = left
         for key, (role, text_role) in colours.items():
             share = number(of_form.get(key)) or 0.0
-            width = share * (_RIGHT - _LEFT)
+            width = share * (_RIGHT - left)
             if width <= 0:
                 continue
             shown = show(share, "rate")
@@ -98,14 +101,14 @@ def _draw(theme: Theme, shares: Mapping[str, Mapping[str, float]]) -> Drawing:
     return sheet
 
 
-def _legend_places(keys: list[str]) -> dict[str, tuple[float, int]]:
+def _legend_places(keys: list[str], left: float) -> dict[str, tuple[float, int]]:
     """Where each entry of the legend goes: its left edge and its line."""
     places: dict[str, tuple[float, int]] = {}
-    x, line = float(_LEFT), 0
+    x, line = left, 0
     for key in keys:
         width = 20 + text_width(key, 12) + 22
-        if x + width > _RIGHT and x > _LEFT:
-            x, line = float(_LEFT), line + 1
+        if x + width > _RIGHT and x > left:
+            x, line = left, line + 1
         places[key] = (x, line)
         x += width
     return places

@@ -18,8 +18,9 @@ from wise_pytest.report.figures.charts.values import (
     reference_of,
     upper_end,
 )
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut, cut_apart, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import MODEL, Table, mapping
 
 if TYPE_CHECKING:
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 _ROW = 30
 _TOP = 30
-_RIGHT = WIDTH - 150
+_VALUE, _LEAST_FORM = 66, 84
+"""Right of the scale: the difference, and the form that it belongs to."""
 _WIDEST_LABEL = 210
 
 
@@ -82,9 +84,11 @@ def _title(drops: list[_Drop], reference: str) -> str:
 
 
 def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:
-    left = min(max(text_width(drop.model) for drop in drops) + 20, _WIDEST_LABEL)
+    side = beside((drop.model for drop in drops), most=_WIDEST_LABEL, margin=20)
+    worst = beside((drop.form for drop in drops), least=_LEAST_FORM, size=SMALL, margin=0)
+    left, right = side.room, WIDTH - _VALUE - worst.room
     bottom = _TOP + _ROW * len(drops)
-    scale = Scale(0.0, upper_end(max(max(drop.before, drop.after) for drop in drops)), left, _RIGHT)
+    scale = Scale(0.0, upper_end(max(max(drop.before, drop.after) for drop in drops)), left, right)
     sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
     draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="compliance, per cent", shown=plain_points)
     sheet.circle(left + 6, 10, 6, fill="paper", edge="accent")
@@ -92,19 +96,18 @@ def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:
     x = left + 18 + text_width(reference, 12) + 24
     sheet.diamond(x, 10, 7, fill="warn")
     sheet.text(x + 13, 10, "worst form", role="soft", size=12)
-    labels = cut_apart((drop.model for drop in drops), left - 16)
     for row, drop in enumerate(drops):
         y = _TOP + _ROW * (row + 0.5)
         before, after = scale.place(drop.before), scale.place(drop.after)
-        sheet.text(left - 14, y, labels[drop.model], anchor="end")
+        sheet.text(left - 14, y, side.shown[drop.model], anchor="end")
         sheet.line(before, y, after, y, "axis", 2.5)
         about = f"{drop.model}, {reference}: {percent(drop.before)}"
         sheet.circle(before, y, 6, fill="paper", edge="accent", about=about)
         about = f"{drop.model}, {drop.form}: {percent(drop.after)}"
         sheet.diamond(after, y, 7, fill="warn", edge="paper", edge_width=1, about=about)
         shown = show(drop.diff, "difference")
-        sheet.text(_RIGHT + 58, y, shown, anchor="end", bold=True)
-        sheet.text(_RIGHT + 66, y, cut(drop.form, 84, SMALL), role="soft", size=SMALL)
+        sheet.text(right + 58, y, shown, anchor="end", bold=True)
+        sheet.text(right + 66, y, worst.shown[drop.form], role="soft", size=SMALL)
     return sheet
 
 

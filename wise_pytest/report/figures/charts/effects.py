@@ -9,8 +9,9 @@ from wise_pytest.report.columns import Interval, number, show
 from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
 from wise_pytest.report.figures.charts.values import bounds, counted, holds_after_holm, plain_points, points
-from wise_pytest.report.figures.drawing import Drawing, cut
+from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import listed, mapping
 
 if TYPE_CHECKING:
@@ -84,7 +85,8 @@ def _draw(
     estimates = [number(effect.get("estimate")) for effect in found]
     ends = [end for pair in intervals if pair is not None for end in pair]
     values = [*ends, *(value for values in own for value in values), *filter(None, estimates)]
-    scale = spanning(values, left=_LEFT, right=_RIGHT, least=_SPAN)
+    side = beside(map(effect_name, found), least=_LEFT, bold=True)
+    scale = spanning(values, left=side.room, right=_RIGHT, least=_SPAN)
     bottom = _TOP + _ROW * len(found)
     sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
     draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="percentage points", shown=plain_points)
@@ -94,7 +96,7 @@ def _draw(
         y = _TOP + _ROW * (row + 0.5)
         name = effect_name(effect)
         is_main = len(listed(effect, "contrast")) == 1
-        sheet.text(_LEFT - 12, y, cut(name, _LEFT - 24), anchor="end", bold=is_main)
+        sheet.text(side.room - 12, y, side.shown[name], anchor="end", bold=is_main)
         for value in own[row]:
             sheet.diamond(scale.place(value), y, 4.5, fill=None, edge="warn", edge_width=1.2)
         estimate, pair = estimates[row], intervals[row]

@@ -8,8 +8,9 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Column, number, show
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
 from wise_pytest.report.figures.charts.values import forms_of
-from wise_pytest.report.figures.drawing import Drawing, cut
+from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import FORM, Table, mapping
 
 if TYPE_CHECKING:
@@ -65,7 +66,8 @@ def _words(error: float) -> str:
 
 def _draw(theme: Theme, boxes: Mapping[str, Mapping[str, float]]) -> Drawing:
     values = [value for box in boxes.values() for value in box.values()]
-    scale = spanning(values, left=_LEFT, right=_RIGHT, least=4)
+    side = beside(boxes, least=_LEFT, bold=True)
+    scale = spanning(values, left=side.room, right=_RIGHT, least=4)
     bottom = _TOP + _ROW * len(boxes)
     sheet = Drawing(theme, WIDTH, bottom + AXIS_HEIGHT)
     draw_axis(sheet, scale, top=_TOP, bottom=bottom, label="observed count minus target", shown=_tick)
@@ -74,7 +76,7 @@ def _draw(theme: Theme, boxes: Mapping[str, Mapping[str, float]]) -> Drawing:
     for row, (form, box) in enumerate(boxes.items()):
         y = _TOP + _ROW * (row + 0.5)
         low, q1, median, q3, high = (scale.place(box[field]) for field in _FIELDS)
-        sheet.text(_LEFT - 12, y, cut(form, _LEFT - 16), anchor="end", bold=True)
+        sheet.text(side.room - 12, y, side.shown[form], anchor="end", bold=True)
         sheet.line(low, y, high, y, "accent", 1.5)
         for end in (low, high):
             sheet.line(end, y - 5, end, y + 5, "accent", 1.5)

@@ -8,8 +8,9 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Column, number, show
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, Scale, draw_axis, round_step
 from wise_pytest.report.figures.charts.values import counted, models_of
-from wise_pytest.report.figures.drawing import SMALL, Drawing, cut_apart, text_width
+from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
+from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import MODEL, Table, listed, mapping
 
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
 _ROW = 30
 _TOP = 30
-_WIDEST_LABEL = 210
 _FEWEST = 2
 
 
@@ -76,7 +76,8 @@ def _title(results: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def _draw(theme: Theme, known: Mapping[str, Mapping[float, float]], targets: list[float]) -> Drawing:
-    left = min(max(text_width(model) for model in known) + 20, _WIDEST_LABEL)
+    side = beside(known, margin=20)
+    left = side.room
     right = WIDTH - 20
     highest = max(*(mean for means in known.values() for mean in means.values()), *targets)
     step = round_step(highest / 6)
@@ -89,10 +90,9 @@ def _draw(theme: Theme, known: Mapping[str, Mapping[float, float]], targets: lis
         x = scale.place(target)
         sheet.line(x, _TOP - 4, x, bottom, "axis", 1, dash="3 3")
         sheet.text(x, _TOP - 14, f"{target:g}", role="soft", size=SMALL, anchor="middle")
-    labels = cut_apart(known, left - 16)
     for row, (model, means) in enumerate(known.items()):
         y = _TOP + _ROW * (row + 0.5)
-        sheet.text(left - 14, y, labels[model], anchor="end")
+        sheet.text(left - 14, y, side.shown[model], anchor="end")
         places = [scale.place(mean) for mean in means.values()]
         sheet.line(min(places), y, max(places), y, "axis", 2)
         for target, mean in means.items():

@@ -51,8 +51,8 @@ def ranks(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         title=_title(panel, reference),
         caption=(
             "Average rank of each model under each wording, with its compliance below; models in the order "
-            f"of {reference}. Tied models share the mean of their ranks. Where wording changes nothing, all "
-            "columns are like the first."
+            f"of {reference}. Tied models share the mean of their ranks. Where wording changes nothing, "
+            f"all wordings rank them as {reference} does."
         ),
         draw=lambda theme: draw_grid(theme, plan),
         data=_table(panel, order, forms, by_model),
