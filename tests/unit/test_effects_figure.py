@@ -58,7 +58,8 @@ def test_the_picture_says_in_words_what_it_shows():
     assert "late × formal" in said
     assert "[−30.0, −10.0]" in said
     assert root.find(f"{SVG}title").text == (
-        "avoid − base lowers compliance most, by 20.0 points; 1 of 1 effect holds after Holm's correction"
+        "avoid − base lowers compliance most, by 20.0 points; 1 of 2 effects holds after Holm's "
+        "correction; 1 could not be tested"
     )
     abouts = [node.text for node in root.find(f"{SVG}g").iter(f"{SVG}title")]
     assert abouts == ["avoid − base −20.0 [−30.0, −10.0]", "late × formal +15.0 "]

@@ -585,11 +585,11 @@ class TestCsv:
 class TestTerminal:
     def test_the_lines(self, document):
         assert summary_lines(document, report_paths=["reports/x/audit.md"]) == [
-            Line("panel         model   POS  mean   worst (form)   gap  coverage", "bold"),
-            Line("exact_count   alpha  75.0  50.0  25.0 (AVOID1)  50.0     100.0"),
-            Line("exact_count   beta   50.0  50.0     50.0 (POS)   0.0      87.5"),
-            Line("exact_count   tiny    0.0   0.0      0.0 (POS)     –     100.0"),
-            Line("keyword_once  alpha     –     –              –     –         –"),
+            Line("panel         model   POS  mean       worst (form)   gap  coverage", "bold"),
+            Line("exact_count   alpha  75.0  50.0      25.0 (AVOID1)  50.0     100.0"),
+            Line("exact_count   beta   50.0  50.0  50.0 (every form)   0.0      87.5"),
+            Line("exact_count   tiny    0.0   0.0          0.0 (POS)     –     100.0"),
+            Line("keyword_once  alpha     –     –                  –     –         –"),
             Line("left out of the primary models of exact_count: tiny (floor regime)"),
             Line("ranking in exact_count: lowest tau_b −1.00 (AVOID1), highest reversal 100.0 (AVOID1)"),
             Line("ranking in keyword_once: not available (all models are tied under this form)"),

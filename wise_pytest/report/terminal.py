@@ -17,6 +17,7 @@ from wise_pytest.report.counters import counters_answer
 from wise_pytest.report.lines import Line
 from wise_pytest.report.tables import Document, mapping, panels_of
 from wise_pytest.report.text import display_width, pad, shorten, visible
+from wise_pytest.report.ties import all_alike, forms_said, highest, lowest, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -87,13 +88,13 @@ def _table(document: Document, width: int, paths: list[str]) -> list[Line]:
 
 def _model_row(panel_id: str, model: str, audit: Mapping[str, Any]) -> tuple[str, ...]:
     summary = mapping(audit, "summary")
-    worst, form = _shown(summary.get("worst")), summary.get("worst_form")
+    worst, forms = _shown(summary.get("worst")), forms_said(audit, "worst")
     return (
         visible(panel_id),
         visible(model),
         _shown(summary.get("pos")),
         _shown(summary.get("mean")),
-        worst if form is None else f"{worst} ({visible(str(form))})",
+        f"{worst} ({visible(forms)})" if forms else worst,
         _shown(summary.get("gap")),
         _shown(audit.get("coverage")),
     )
@@ -151,20 +152,20 @@ def _ranking(ranking: Mapping[str, Any]) -> str:
     rates = {form: r for form in ranking if (r := number(mapping(ranking, form).get("reversal"))) is not None}
     parts = []
     if taus:
-        form = min(taus, key=taus.__getitem__)
-        parts.append(f"lowest tau_b {show(taus[form], 'decimal')} ({_at(form, taus)})")
+        forms = lowest(taus)
+        parts.append(f"lowest tau_b {show(taus[forms[0]], 'decimal')} ({_at(forms, taus)})")
     if rates:
-        form = max(rates, key=rates.__getitem__)
-        parts.append(f"highest reversal {show(rates[form], 'rate')} ({_at(form, rates)})")
+        forms = highest(rates)
+        parts.append(f"highest reversal {show(rates[forms[0]], 'rate')} ({_at(forms, rates)})")
     if parts:
         return ", ".join(parts)
     reasons = dict.fromkeys(str(said) for form in ranking if (said := mapping(ranking, form).get("reason")))
     return f"not available ({'; '.join(reasons) or 'no reason is given'})"
 
 
-def _at(form: str, values: Mapping[str, int | float]) -> str:
-    """The form, unless all have its value."""
-    return "every form" if len(values) > 1 and len(set(values.values())) == 1 else form
+def _at(forms: Sequence[str], values: Mapping[str, int | float]) -> str:
+    """The forms, unless all have their value."""
+    return "every form" if all_alike(values) else named(forms)
 
 
 def _trouble(document: Document) -> list[Line]:

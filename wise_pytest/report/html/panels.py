@@ -17,6 +17,7 @@ from wise_pytest.report.figures.charts.values import (
     reference_of,
 )
 from wise_pytest.report.html.blocks import Block, blocks_of
+from wise_pytest.report.ties import forms_at, forms_said, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -85,8 +86,8 @@ def headline(panel: Mapping[str, Any]) -> str:
         return f"Every wording is met by the same share of answers, {percent(best)}."
     return (
         f"The same requirement is met by {percent(best)} of answers when worded "
-        f"{words(summary.get('best_form'))}, and by {percent(worst)} when worded "
-        f"{words(summary.get('worst_form'))}: a gap of {points(gap)}."
+        f"{named(forms_at(panel, 'best'), 'or')}, and by {percent(worst)} when worded "
+        f"{named(forms_at(panel, 'worst'), 'or')}: a gap of {points(gap)}."
     )
 
 
@@ -103,7 +104,7 @@ def _numbers(panel: Mapping[str, Any]) -> Iterator[NumberView]:
         if value is None:
             continue
         form = {"pos": reference_of(panel), "worst": worst_form}.get(key, "")
-        parts = (form if key == "worst" else "", _between(panel, key, form))
+        parts = (forms_said(panel, "worst") if key == "worst" else "", _between(panel, key, form))
         yield NumberView(name, show(value, "rate"), unit, " ".join(part for part in parts if part))
     coverage = number(panel.get("coverage"))
     if coverage is not None:

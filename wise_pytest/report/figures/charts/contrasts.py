@@ -9,7 +9,6 @@ from wise_pytest.report.columns import Interval, number, show
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
 from wise_pytest.report.figures.charts.values import (
     bounds,
-    counted,
     forms_of,
     holds_after_holm,
     percent,
@@ -17,11 +16,13 @@ from wise_pytest.report.figures.charts.values import (
     points,
     rates,
     reference_of,
+    with_holm,
 )
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import forms_table, mapping
+from wise_pytest.report.ties import highest, lowest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -55,22 +56,17 @@ def contrasts(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
 
 
 def _title(results: Mapping[str, Mapping[str, Any]], reference: str, confidence: float | None) -> str:
-    lowest = min(results, key=lambda form: float(results[form]["diff"]))
-    diff = float(results[lowest]["diff"])
-    if diff < 0:
-        seen = f"{lowest} falls {points(diff)} below {reference}"
+    diffs = {form: float(result["diff"]) for form, result in results.items()}
+    low, high = lowest(diffs), highest(diffs)
+    if diffs[low[0]] < 0:
+        falls = verb(low, "falls", "fall")
+        seen = f"{named(low)} {falls} {points(diffs[low[0]])} below {reference}"
+    elif diffs[high[0]] > 0:
+        above = f"{verb(high, 'is', 'are')} {points(diffs[high[0]])} above it"
+        seen = f"No wording falls below {reference}; {named(high)} {above}"
     else:
-        highest = max(results, key=lambda form: float(results[form]["diff"]))
-        seen = f"No wording falls below {reference}; {highest} is {points(results[highest]['diff'])} above it"
-    tested = [r for r in results.values() if number(r.get("p_holm")) is not None]
-    if not tested or confidence is None:
-        return seen
-    n_clear = sum(holds_after_holm(result, confidence) for result in tested)
-    if n_clear == 0:
-        return f"{seen}, but no difference holds after Holm's correction"
-    of = counted(len(tested), "difference")
-    holds = "holds" if n_clear == 1 else "hold"
-    return f"{seen}; {n_clear} of {of} {holds} after Holm's correction"
+        seen = f"No wording differs from {reference}"
+    return with_holm(seen, results.values(), confidence, "difference")
 
 
 def _draw(

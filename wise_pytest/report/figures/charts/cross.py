@@ -18,6 +18,7 @@ from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import FORM, PANEL, Table, listed, mapping
+from wise_pytest.report.ties import all_alike, highest, lowest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -61,18 +62,19 @@ def _roles(panel: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _title(panels: Mapping[str, tuple[Mapping[str, str], Mapping[str, Any]]]) -> str:
-    lowest = []
+    below: list[str] = []
     for roles, panel in panels.values():
         known = rates(panel)
-        if roles:
-            lowest.append(min(roles, key=lambda role: known[roles[role]]))
-    if not lowest:
+        own = {role: known[form] for role, form in roles.items()}
+        if own and not all_alike(own):
+            below += lowest(own)
+    if not below:
         return "Compliance by kind of wording, panel by panel"
-    often = max(dict.fromkeys(lowest), key=lowest.count)
-    n = lowest.count(often)
-    if n == len(panels):
-        return f"{often} is the lowest in all {n} panels"
-    return f"{often} is the lowest in {n} of {len(panels)} panels"
+    counts = {role: float(below.count(role)) for role in dict.fromkeys(below)}
+    often = highest(counts)
+    n = below.count(often[0])
+    within = f"all {n}" if n == len(panels) else f"{n} of {len(panels)}"
+    return f"{named(often)} {verb(often, 'is', 'are each')} the lowest in {within} panels"
 
 
 def _said(role: str, form: str) -> str:

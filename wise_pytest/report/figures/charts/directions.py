@@ -12,6 +12,7 @@ from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.figures.theme import N_SEGMENTS
 from wise_pytest.report.tables import directions_table, mapping
+from wise_pytest.report.ties import highest, lowest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,21 +43,29 @@ def directions(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
 
 
 def _title(shares: Mapping[str, Mapping[str, float]], known: Mapping[str, float]) -> str:
-    weakest = min(shares, key=lambda form: known.get(form, 1.0))
-    misses = {key: share for key, share in shares[weakest].items() if key not in COMPLIANT and share > 0}
-    if not misses:
+    weakest = lowest({form: known.get(form, 1.0) for form in shares})
+    mains = {form: _main_misses(shares[form]) for form in shares}
+    if not any(mains[form] for form in weakest):
         return "Every answer meets its requirement"
-    main = max(misses, key=lambda key: misses[key])
-    said = main.replace("_", " ")
-    share = percent(misses[main])
-    if all(_main_miss(of_form) == main for of_form in shares.values()):
-        return f'Most misses are "{said}" under every wording; under {weakest} they are {share} of answers'
-    return f'Under {weakest}, the worst form, {share} of answers are "{said}"'
+    main = mains[weakest[0]]
+    said = " and ".join(f'"{key.replace("_", " ")}"' for key in main)
+    alike = {(tuple(mains[form]), percent(shares[form][main[0]])) for form in weakest if mains[form] == main}
+    if len(alike) != 1 or any(mains[form] != main for form in weakest):
+        each = "each by" if len(weakest) > 1 else "by"
+        return (
+            f"{named(weakest)} are met least often, {each} {percent(known.get(weakest[0], 0.0))} of answers"
+        )
+    share = f"{percent(shares[weakest[0]][main[0]])} of answers{' each' if len(main) > 1 else ''}"
+    if len(main) == 1 and all(found == main for found in mains.values()):
+        return f"Most misses are {said} under every wording; under {named(weakest)} they are {share}"
+    worst = verb(weakest, "the worst form", "the worst forms")
+    return f"Under {named(weakest)}, {worst}, {share} are {said}"
 
 
-def _main_miss(of_form: Mapping[str, float]) -> str | None:
+def _main_misses(of_form: Mapping[str, float]) -> list[str]:
+    """The way in which most answers miss, or the ways, where they tie."""
     misses = {key: share for key, share in of_form.items() if key not in COMPLIANT and share > 0}
-    return max(misses, key=lambda key: misses[key]) if misses else None
+    return highest(misses) if misses else []
 
 
 def roles(keys: list[str]) -> dict[str, tuple[str, str]]:

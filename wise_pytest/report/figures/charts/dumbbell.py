@@ -14,6 +14,7 @@ from wise_pytest.report.figures.charts.values import (
     models_of,
     percent,
     plain_points,
+    points,
     rates,
     reference_of,
     upper_end,
@@ -22,6 +23,7 @@ from wise_pytest.report.figures.drawing import SMALL, Drawing, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import MODEL, Table, mapping
+from wise_pytest.report.ties import forms_at, lowest, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +43,7 @@ class _Drop:
     before: float
     after: float
     form: str
-    """The weakest one."""
+    """The weakest one, or how many tie."""
     diff: float
     """0 where the reference form is itself the weakest."""
 
@@ -72,15 +74,23 @@ def _drop(model: str, result: Mapping[str, Any], reference: str) -> _Drop | None
     if reference not in known or not isinstance(worst, str) or worst not in known:
         return None
     diff = 0.0 if worst == reference else number(forms_of(result)[worst].get("diff"))
-    return None if diff is None else _Drop(model, known[reference], known[worst], worst, float(diff))
+    return (
+        None
+        if diff is None
+        else _Drop(model, known[reference], known[worst], named(forms_at(result, "worst")), float(diff))
+    )
 
 
 def _title(drops: list[_Drop], reference: str) -> str:
-    most = min(drops, key=lambda drop: drop.diff)
-    if most.diff == 0:
+    by_model = {drop.model: drop for drop in drops}
+    most = lowest({drop.model: drop.diff for drop in drops})
+    first = by_model[most[0]]
+    if first.diff == 0:
         return f"No model complies less than under {reference}"
-    fall = f"{percent(most.before)} under {reference}, {percent(most.after)} under {most.form}"
-    return f"{most.model}: {fall}" if len(drops) == 1 else f"{most.model} loses most: {fall}"
+    if len(most) > 1:
+        return f"{named(most)} lose most, {points(first.diff)} each, from {reference} to their worst forms"
+    fall = f"{percent(first.before)} under {reference}, {percent(first.after)} under {first.form}"
+    return f"{first.model}: {fall}" if len(drops) == 1 else f"{first.model} loses most: {fall}"
 
 
 def _draw(theme: Theme, drops: list[_Drop], reference: str) -> Drawing:

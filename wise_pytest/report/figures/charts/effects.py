@@ -8,11 +8,12 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Interval, number, show
 from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
-from wise_pytest.report.figures.charts.values import bounds, counted, holds_after_holm, plain_points, points
+from wise_pytest.report.figures.charts.values import bounds, holds_after_holm, plain_points, points, with_holm
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import listed, mapping
+from wise_pytest.report.ties import highest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -50,21 +51,22 @@ def effects(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
 
 
 def _title(found: Sequence[Mapping[str, Any]], confidence: float | None) -> str:
-    known = [effect for effect in found if number(effect.get("estimate")) is not None]
-    largest = max(known, key=lambda effect: abs(float(effect["estimate"])))
-    estimate = float(largest["estimate"])
-    way = "raises" if estimate > 0 else "lowers"
-    seen = f"{effect_name(largest)} {way} compliance most, by {points(estimate)}"
-    if estimate == 0:
+    known = {
+        effect_name(effect): float(estimate)
+        for effect in found
+        if (estimate := number(effect.get("estimate"))) is not None
+    }
+    most = highest({name: abs(estimate) for name, estimate in known.items()})
+    size = points(known[most[0]])
+    if known[most[0]] == 0:
         seen = "No property of the wording changes compliance"
-    tested = [effect for effect in known if number(effect.get("p_holm")) is not None]
-    if not tested:
-        return seen
-    n_clear = sum(holds_after_holm(effect, confidence) for effect in tested)
-    if n_clear == 0:
-        return f"{seen}, but no effect holds after Holm's correction"
-    holds = "holds" if n_clear == 1 else "hold"
-    return f"{seen}; {n_clear} of {counted(len(tested), 'effect')} {holds} after Holm's correction"
+    elif all(known[name] > 0 for name in most):
+        seen = f"{named(most)} {verb(most, 'raises', 'raise')} compliance most, by {size}"
+    elif all(known[name] < 0 for name in most):
+        seen = f"{named(most)} {verb(most, 'lowers', 'lower')} compliance most, by {size}"
+    else:
+        seen = f"{named(most)} change compliance most, by {size} up or down"
+    return with_holm(seen, found, confidence, "effect")
 
 
 def _draw(

@@ -12,6 +12,7 @@ from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import FORM, Table, mapping
+from wise_pytest.report.ties import all_alike, highest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,11 +53,21 @@ def _whole(found: Mapping[str, Any]) -> bool:
 
 
 def _title(boxes: Mapping[str, Mapping[str, float]]) -> str:
-    widest = max(boxes, key=lambda form: boxes[form]["q3"] - boxes[form]["q1"])
-    low, high = boxes[widest]["q1"], boxes[widest]["q3"]
+    widths = {form: box["q3"] - box["q1"] for form, box in boxes.items()}
+    most = highest(widths)
+    low, high = boxes[most[0]]["q1"], boxes[most[0]]["q3"]
     if low == high:
         return "Under every wording at least half of the answers are off by the same count"
-    return f"{widest} scatters most: half of its answers are off by {_words(low)} to {_words(high)}"
+    if all((boxes[form]["q1"], boxes[form]["q3"]) == (low, high) for form in most):
+        off = f"are off by {_words(low)} to {_words(high)}"
+    else:
+        off = f"lie within a range of {show(high - low, 'compact')}"
+    if all_alike(widths):
+        return f"All {len(widths)} wordings scatter alike: half of the answers to each {off}"
+    return (
+        f"{named(most)} {verb(most, 'scatters', 'scatter')} most: half of "
+        f"{verb(most, 'its answers', 'the answers to each')} {off}"
+    )
 
 
 def _words(error: float) -> str:

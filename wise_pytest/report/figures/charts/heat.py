@@ -20,6 +20,7 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
 from wise_pytest.report.tables import mapping, models_table
+from wise_pytest.report.ties import all_alike, forms_at, highest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -40,10 +41,9 @@ def heat_map(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         rows=tuple((model, f"{model} *" if model in excluded else model) for model in [*primary, *others]),
         columns=tuple(forms),
         cells={
-            (model, form): _cell(
-                form, rate, model, mapping(by_model[model], "summary").get("worst_form"), top
-            )
+            (model, form): _cell(form, rate, model, worst, top)
             for model, found in known.items()
+            for worst in [_worst_forms(by_model[model])]
             for form, rate in found.items()
         },
         legend=("0 %", f"{plain_points(top)} %"),
@@ -55,15 +55,15 @@ def heat_map(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         title=_title(by_model, known, primary),
         caption=(
             f"Compliance in per cent; the stronger the colour, the more. A frame marks the "
-            f"worst form of a model.{starred}"
+            f"worst form of a model, or the forms that tie for it.{starred}"
         ),
         draw=lambda theme: draw_grid(theme, plan),
         data=models_table(panel),
     )
 
 
-def _cell(form: str, rate: float, model: str, worst_form: object, top: float) -> Cell:
-    worst = form == worst_form
+def _cell(form: str, rate: float, model: str, worst_forms: list[str], top: float) -> Cell:
+    worst = form in worst_forms
     about = f"{model}, {form}: {percent(rate)}{', its worst form' if worst else ''}"
     return Cell(show(rate, "rate"), heat_step(rate / top), framed=worst, about=about)
 
@@ -71,17 +71,33 @@ def _cell(form: str, rate: float, model: str, worst_form: object, top: float) ->
 def _title(
     by_model: Mapping[str, Mapping[str, Any]], known: Mapping[str, Mapping[str, float]], primary: list[str]
 ) -> str:
-    weakest = [mapping(by_model[model], "summary").get("worst_form") for model in primary]
-    named = [str(form) for form in weakest if form is not None]
-    if not named:
+    if not primary:
         return f"Compliance of {counted(len(known), 'model')} by wording"
-    if len(named) == 1:
-        model, form = primary[0], named[0]
-        return f"{model} complies least under {form}: {percent(known[model][form])}"
-    often = max(dict.fromkeys(named), key=named.count)
-    n = named.count(often)
-    if n == 1:
+    worst = {model: _worst_forms(by_model[model]) for model in primary}
+    if len(primary) == 1:
+        return _title_of_one(primary[0], known[primary[0]], worst[primary[0]])
+    every = [form for forms in worst.values() for form in forms]
+    if not every:
+        return "No model complies less under one wording than under another"
+    often = highest({form: float(every.count(form)) for form in dict.fromkeys(every)})
+    n = every.count(often[0])
+    tied = any(len(forms) > 1 for forms in worst.values())
+    if n == 1 and all(worst.values()) and not tied:
         return "Each model has a worst form of its own"
-    if n == len(named):
-        return f"{often} is the worst form of all {n} models"
-    return f"{often} is the worst form of {n} of {counted(len(named), 'model')}"
+    within = f"all {n} models" if n == len(primary) else f"{n} of {counted(len(primary), 'model')}"
+    the = "a worst form" if tied else "the worst form"
+    ties = ", ties counted" if tied else ""
+    return f"{named(often)} {verb(often, 'is', 'are each')} {the} of {within}{ties}"
+
+
+def _title_of_one(model: str, own: Mapping[str, float], worst: list[str]) -> str:
+    if all_alike(own):
+        return f"{model} complies equally under every wording: {percent(next(iter(own.values())))}"
+    if not worst:
+        return f"Compliance of {model} by wording"
+    return f"{model} complies least under {named(worst)}: {percent(own[worst[0]])}"
+
+
+def _worst_forms(result: Mapping[str, Any]) -> list[str]:
+    """The forms at a model's lowest rate; none where there is no difference."""
+    return [] if all_alike(rates(result)) else forms_at(result, "worst")

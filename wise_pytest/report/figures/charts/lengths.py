@@ -12,6 +12,7 @@ from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.tables import MODEL, Table, listed, mapping
+from wise_pytest.report.ties import lowest, named
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -59,8 +60,8 @@ def _title(results: Mapping[str, Mapping[str, Any]]) -> str:
         model for model, result in results.items() if mapping(result, "floor").get("in_floor") is True
     ]
     if in_floor:
-        named = in_floor[0] if len(in_floor) == 1 else counted(len(in_floor), "model")
-        return f"Outputs of {named} hardly follow the target: floor regime"
+        whose = in_floor[0] if len(in_floor) == 1 else counted(len(in_floor), "model")
+        return f"Outputs of {whose} hardly follow the target: floor regime"
     changes = {
         model: change
         for model, result in results.items()
@@ -68,11 +69,11 @@ def _title(results: Mapping[str, Mapping[str, Any]]) -> str:
     }
     if not changes:
         return "Mean length of outputs at each target"
-    least = min(changes, key=lambda model: changes[model])
-    said = f"{show(float(changes[least]), 'compact')} words from the smallest target to the largest"
+    least = lowest(changes)
+    said = f"{show(float(changes[least[0]]), 'compact')} words from the smallest target to the largest"
     if len(changes) == 1:
-        return f"Outputs of {least} grow by {said}"
-    return f"Outputs of {least} follow the target least: they grow by {said}"
+        return f"Outputs of {named(least)} grow by {said}"
+    return f"Outputs of {named(least)} follow the target least: they grow by {said}"
 
 
 def _draw(theme: Theme, known: Mapping[str, Mapping[float, float]], targets: list[float]) -> Drawing:

@@ -11,6 +11,7 @@ from wise_pytest.report.figures.charts.values import forms_of, percent, rates, r
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
 from wise_pytest.report.tables import MODEL, Table, listed, mapping
+from wise_pytest.report.ties import highest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,12 +68,14 @@ def _title(panel: Mapping[str, Any], reference: str) -> str:
     }
     if not reversals:
         return "Ranks of the models under each wording"
-    most = max(reversals, key=lambda form: reversals[form])
-    if reversals[most] == 0:
+    most = highest(reversals)
+    if reversals[most[0]] == 0:
         return f"No wording reverses the order of two models under {reference}"
-    n_pairs = number(mapping(panel, "ranking", most).get("n_pairs"))
-    of = "" if n_pairs is None else f"{n_pairs} "
-    return f"{most} reverses {percent(reversals[most])} of {of}model pairs against {reference}"
+    n_pairs = {number(mapping(panel, "ranking", form).get("n_pairs")) for form in most}
+    known = n_pairs.pop() if len(n_pairs) == 1 else None
+    of = "" if known is None else f"{known} "
+    reverses = f"{verb(most, 'reverses', 'each reverse')} {percent(reversals[most[0]])}"
+    return f"{named(most)} {reverses} of {of}model pairs against {reference}"
 
 
 def _table(

@@ -17,6 +17,7 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
 from wise_pytest.report.tables import FORM, Table, listed, mapping
+from wise_pytest.report.ties import all_alike, highest, lowest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -66,13 +67,17 @@ def _title(known: Mapping[tuple[str, str], float], reference: str) -> str:
     own = {target: rate for (target, form), rate in known.items() if form == reference}
     if not own:
         return "Compliance by target and wording"
-    most, least = max(own, key=lambda t: own[t]), min(own, key=lambda t: own[t])
-    if own[most] == own[least]:
+    if all_alike(own):
         return f"Under {reference} every target is met equally often"
+    most, least = highest(own), lowest(own)
     return (
-        f"Under {reference}, target {most} is met most often ({percent(own[most])}) "
-        f"and target {least} least ({percent(own[least])})"
+        f"Under {reference}, {_targets(most)} {verb(most, 'is', 'are')} met most often "
+        f"({percent(own[most[0]])}) and {_targets(least)} least ({percent(own[least[0]])})"
     )
+
+
+def _targets(names: list[str]) -> str:
+    return f"{verb(names, 'target', 'targets')} {named(names)}"
 
 
 def _table(entries: list[Mapping[str, Any]]) -> Table:

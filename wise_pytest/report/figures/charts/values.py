@@ -102,3 +102,21 @@ def holds_after_holm(result: Mapping[str, Any], confidence: float | None) -> boo
     p = number(result.get("p_holm"))
     # Not p < 1 - confidence, which is a little more than 0.05 for 0.95.
     return p is not None and confidence is not None and p + confidence < 1
+
+
+def with_holm(seen: str, results: Iterable[Mapping[str, Any]], confidence: float | None, noun: str) -> str:
+    """What is seen, and of how many differences or effects it can be told after Holm's correction.
+
+    Those that could not be tested count: they are in the picture as well.
+    """
+    results = list(results)
+    n_tested = sum(number(result.get("p_holm")) is not None for result in results)
+    if not n_tested or confidence is None:
+        return seen
+    n_untested = len(results) - n_tested
+    untested = f"; {n_untested} could not be tested" if n_untested else ""
+    n_clear = sum(holds_after_holm(result, confidence) for result in results)
+    if n_clear == 0:
+        return f"{seen}, but no {noun} holds after Holm's correction{untested}"
+    holds = "holds" if n_clear == 1 else "hold"
+    return f"{seen}; {n_clear} of {counted(len(results), noun)} {holds} after Holm's correction{untested}"
