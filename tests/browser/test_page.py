@@ -370,9 +370,9 @@ def test_the_ground_can_be_changed_and_pictures_follow(open_page, small):
         )
 
     light = colours()
-    assert button_of(opened).inner_text() == "Dark ground"
+    assert button_of(opened).inner_text() == "Dark background"
     button_of(opened).click()
-    assert button_of(opened).inner_text() == "Light ground"
+    assert button_of(opened).inner_text() == "Light background"
     assert colours()[0] != light[0]
     assert colours()[1] != light[1]
     opened.page.emulate_media(media="print")

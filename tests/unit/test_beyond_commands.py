@@ -95,13 +95,25 @@ def test_sensitivity_is_printed_and_written(project, capsys):
     assert status == 0
     lines = [line.split() for line in out.splitlines()]
     assert out.startswith("exact_count: 144 outputs of a, b\n")
-    assert ["strict", "AVOID1", "0.0", "−100.0", "[−100.0,", "−100.0]"] in lines
-    assert ["unwrapped", "AVOID1", "0.0", "−100.0", "[−100.0,", "−100.0]", "survives"] in lines
-    (read,) = (line for line in lines if line[:2] == ["markdown_removed", "AVOID1"])
-    assert read[2] == "100.0"
+    same = ["AVOID1", "0.0", "−100.0", "[−100.0,", "−100.0],", "no", "width"]
+    assert ["strict", *same] in lines
+    assert [
+        "unwrapped",
+        "AVOID1",
+        "0.0",
+        "−100.0",
+        "[−100.0,",
+        "−100.0],",
+        "no",
+        "width",
+        "not",
+        "tested",
+    ] in lines
+    (read,) = (line for line in lines if line[:3] == ["Markdown", "removed", "AVOID1"])
+    assert read[3] == "100.0"
     assert read[-3:] == ["no", "longer", "clear"]
     assert (
-        "markdown_removed: Markdown's marks are removed; 24 outputs read otherwise, 24 comply only so, 0"
+        "Markdown removed: Markdown's marks are removed; 24 outputs read otherwise, 24 comply only so, 0"
         in out
     )
     document = json.loads((project / "out" / "sensitivity.json").read_text())

@@ -51,6 +51,21 @@ def test_an_effect_lies_on_its_side_of_zero_within_its_interval():
     assert (zero - float(clear.get("cx"))) == pytest.approx(5 * (float(unclear.get("cx")) - zero), abs=0.5)
 
 
+def test_an_interval_that_leaves_out_zero_shows_even_where_holm_does_not_hold():
+    clear, off_zero, on_zero, flat = circles(
+        drawn(
+            effect("a", 0.2, 0.1, 0.3, p=0.01),
+            effect("b", 0.2, 0.1, 0.3, p=0.2),
+            effect("c", 0.2, -0.1, 0.5, p=0.2),
+            effect("d", 0.2, 0.2, 0.2),
+        )
+    )
+    assert clear.get("fill") == LIGHT["accent"]
+    assert off_zero.get("fill") == LIGHT["heat-4"]
+    # No width is no certainty.
+    assert on_zero.get("fill") == flat.get("fill") == LIGHT["paper"]
+
+
 def test_the_picture_says_in_words_what_it_shows():
     root = drawn(effect("avoid", -0.2, -0.3, -0.1, p=0.01), effect("late+formal", 0.15))
     said = [node.text for node in root.iter(f"{SVG}text")]

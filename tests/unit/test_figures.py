@@ -18,6 +18,7 @@ from wise_pytest.report.figures.charts.directions import roles
 from wise_pytest.report.figures.drawing import cut, cut_apart, text_width, wrap
 from wise_pytest.report.figures.png import to_png
 from wise_pytest.report.figures.theme import DARK, LIGHT, N_HEAT, N_SEGMENTS, VARIABLES, heat_step
+from wise_pytest.report.html.views import view_table
 
 SVG = "{http://www.w3.org/2000/svg}"
 AA = 4.5
@@ -259,6 +260,21 @@ def test_a_picture_for_a_page_has_no_colour_of_its_own(figures):
     for figure in figures.values():
         assert re.findall(r"#[0-9a-f]{3,8}", figure.inline()) == []
         assert set(re.findall(r"var\(--fig-([\w-]+)\)", figure.inline())) <= VARIABLES.keys()
+
+
+def test_an_interval_without_width_says_so_in_the_picture_and_in_its_data():
+    found = panel()
+    found["forms"]["AVOID1"].update(ci_low=-0.25, ci_high=-0.25, p_holm=None, ci_degenerate=True)
+    (figure,) = [f for f in figures_of({"panels": {"p": found}}) if f.name == "p-contrasts"]
+    shown = [element.text for element in ET.fromstring(figure.standalone()).iter(f"{SVG}text")]
+    assert "[−25.0, −25.0], no width" in shown
+    assert figure.caption.endswith("no width where nothing varied between items: that is no certainty.")
+    view = view_table(figure.data)
+    (cell,) = [cell for row in view.rows for cell in row if cell.text.startswith("[−25.0")]
+    assert cell.text == "[−25.0, −25.0], no width"
+    assert view.notes[cell.note - 1] == "no width: all replicates are alike, which is no certainty"
+    with_width = panel()
+    assert "no width" not in figures_of({"panels": {"p": with_width}})[0].standalone()
 
 
 # Colours

@@ -17,6 +17,12 @@ from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.terminal import summary_lines
 
 PANELS = bundled_panels()
+READERS = "other counters that read any output otherwise"
+IDLE = "No output reads otherwise under"
+NOTHING_TESTED = (
+    f"{IDLE} any other counter (5 of 5), so that nothing was tested: whether the wording effect survives "
+    "another counter cannot be said."
+)
 
 
 def row(form, item, text, *, model="m", repetition=1, panel="exact_count", target=3, **more):
@@ -211,7 +217,7 @@ def test_a_missing_library_leaves_out_its_alternative_with_a_reason(monkeypatch)
     rows = grid({"POS": always("one two three"), "NEG": always("one")}, n_items=2)
     whole = written(rows)
     document = whole["readings"]
-    assert whole["answer"].endswith("Not available: unicode_words.")
+    assert whole["answer"].endswith("Not available: Unicode words.")
     assert document["unicode_words"]["forms"] is None
     assert "pip install 'wise-pytest[sensitivity]'" in document["unicode_words"]["reason"]
     assert document["language_words"]["forms"]["POS"]["compliance"] == 1.0
@@ -299,15 +305,16 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
     assert {name: reading.get("effect") for name, reading in found["readings"].items()} == {
         "strict": None,
         "markdown_removed": "other_worst_form",
-        "unwrapped": "survives",
-        "answer_body": "survives",
+        "unwrapped": "untested",
+        "answer_body": "untested",
         "unicode_words": "other_worst_form",
-        "language_words": "survives",
+        "language_words": "untested",
     }
     assert found["answer"] == (
-        f"The wording effect survives 5 of 5 other counters; strictly the gap is {100 * strict['gap']:.1f} "
-        "points, and AVOID1 the worst form. Under markdown_removed NEG is the worst form. Under "
-        "unicode_words NEG is the worst form."
+        f"The wording effect survives 2 of 2 {READERS}; strictly the gap is "
+        f"{100 * strict['gap']:.1f} points, and AVOID1 the worst form. Under Markdown removed NEG is the "
+        f"worst form. Under Unicode words NEG is the worst form. {IDLE} unwrapped, answer "
+        "body and language words, which tests nothing."
     )
     assert list(found["answer_by_model"]) == ["a", "b", "c"]
 
@@ -317,31 +324,27 @@ def test_the_answer_says_which_counters_the_effect_survives(document):
     [
         (
             {"POS": always("one two three"), "NEG": always("one two")},
-            (
-                "The wording effect survives every other counter (5 of 5): the gap, 100.0 points strictly, "
-                "stays above 0, and NEG stays the worst form."
-            ),
+            (f"The gap is 100.0 points strictly. {NOTHING_TESTED}"),
         ),
         (
             {"POS": always("one two three"), "NEG": always("- one two three")},
             (
-                "The wording effect survives 3 of 5 other counters; strictly the gap is 100.0 points, and "
-                "NEG the worst form. It may be none under markdown_removed and unicode_words."
+                f"The wording effect survives 0 of 2 {READERS}; strictly the "
+                "gap is 100.0 points, and NEG the worst form. It may be none under Markdown removed and "
+                f"Unicode words. {IDLE} unwrapped, answer body and language words, which tests nothing."
             ),
         ),
         (
             {"POS": always("one two three"), "NEG": always("one well-known three")},
             (
                 "Strictly no wording effect is clear: the gap of 0.0 points may be none. One is clear under "
-                "unicode_words."
+                f"Unicode words. {IDLE} Markdown removed, unwrapped, answer body and language words, which "
+                "tests nothing."
             ),
         ),
         (
             {"POS": always("one two three"), "NEG": always("one two three")},
-            (
-                "Strictly no wording effect is clear: the gap of 0.0 points may be none. No other counter "
-                "shows one."
-            ),
+            (f"The gap is 0.0 points strictly. {NOTHING_TESTED}"),
         ),
     ],
 )
@@ -355,7 +358,7 @@ def test_every_report_shows_the_other_counters_and_a_run_that_did_not_ask_says_n
     found = document["panels"]["exact_count"]["verifier_sensitivity"]
     text = render_markdown(document)
     section = text.split("### The same outputs under other counters")[1].split("###")[0]
-    assert found["answer"] in section.replace("\\_", "_")
+    assert found["answer"] in section
     lines = [line for line in section.splitlines() if line.startswith("|")]
     assert len(lines) == 2 + 6
     assert "### Compliance under other counters" in text

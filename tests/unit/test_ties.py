@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from wise_pytest.report.columns import show, thousands
 from wise_pytest.report.figures.catalog import figures_of
 from wise_pytest.report.html.panels import headline
+from wise_pytest.report.tables import summary_table
 from wise_pytest.report.terminal import summary_lines
 from wise_pytest.report.ties import all_alike, forms_said, highest, lowest, named
 
@@ -252,3 +254,21 @@ def test_ties_are_told_by_value():
     flat = {"forms": {"A": {"compliance": 1.0}, "B": {"compliance": 1.0}}, "summary": {"worst_form": "A"}}
     assert forms_said(flat, "worst") == "every form"
     assert not forms_said({}, "worst")
+
+
+def test_the_reference_form_is_called_pos_only_where_it_is():
+    panel = {"by_model": {"m": {}}, "reference": "AFFIRM"}
+    document = {"panels": {"p": panel}}
+    assert summary_lines(document)[0].text.split() == [
+        *("panel", "model", "reference", "mean", "worst", "(form)", "gap", "coverage")
+    ]
+    assert [column.header for column in summary_table(document).columns][:2] == ["Panel", "Reference"]
+    panel["reference"] = "POS"
+    assert "POS" in summary_lines(document)[0].text
+    assert [column.header for column in summary_table(document).columns][:2] == ["Panel", "POS"]
+
+
+def test_counts_have_a_comma_at_thousands():
+    assert [show(n, "count") for n in (999, 1152, -23400)] == ["999", "1,152", "−23,400"]
+    assert show(1152, "tally") == "1,152"
+    assert (thousands(1152), thousands(None), thousands(0.5)) == ("1,152", "–", "0.5")

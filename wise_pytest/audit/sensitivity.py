@@ -9,6 +9,7 @@ the row's own, and nothing here takes its place.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -60,6 +61,8 @@ class Reading:
     """Empty where the alternative cannot be had, or no model is primary."""
     n_changed_text: int
     """Outputs of primary models that it reads as another text."""
+    n_changed_by_model: Mapping[str, int]
+    """The same of each model, primary or not; models without one are missing."""
     n_gained: int
     """Of these, outputs that comply only so."""
     n_lost: int
@@ -117,7 +120,9 @@ def build_sensitivity(
     forms = {
         form: FormReading(found.rate, found.contrast, None) for form, found in stands.primary.forms.items()
     }
-    readings = {STRICT: Reading("the complete visible output, as it is scored", stands, forms, 0, 0, 0, None)}
+    readings = {
+        STRICT: Reading("the complete visible output, as it is scored", stands, forms, 0, {}, 0, 0, None)
+    }
     for alternative in alternatives_for(panel.scorer().verifier_id):
         readings[alternative.alternative_id] = _read(again, strict, alternative, forms)
     n_primary = sum(again.primary)
@@ -198,7 +203,7 @@ def _read(
         ]
     except ImportError as error:
         reason = f"needs {error.name or error}: {EXTRA}"
-        return Reading(alternative.description, None, {}, 0, 0, 0, reason)
+        return Reading(alternative.description, None, {}, 0, {}, 0, 0, reason)
     changed = [text != row.text for text, row in zip(texts, again.rows, strict=True)]
     # An output that is read as it stands keeps its strict verdict, whatever version gave it.
     compliant = [
@@ -215,6 +220,9 @@ def _read(
             for form, found in audit.primary.forms.items()
         },
         n_changed_text=sum(primary and differs for primary, differs, _, _ in told),
+        n_changed_by_model=Counter(
+            row.model for row, differs in zip(again.rows, changed, strict=True) if differs
+        ),
         n_gained=sum(primary and now and not before for primary, _, now, before in told),
         n_lost=sum(primary and before and not now for primary, _, now, before in told),
         reason=None,

@@ -63,7 +63,10 @@ def _demo(parsed: argparse.Namespace) -> int:
         alone=True,
     )
     new = sorted(_pages(out) - before)
-    print_lines([f"open {page}" for page in new], sys.stdout)
+    too_small = (
+        f"{ITEMS} items asked once are too small to judge a model by: this shows the reports, not the models"
+    )
+    print_lines([too_small, *(f"open {page}" for page in new)], sys.stdout)
     return status
 
 

@@ -13,6 +13,7 @@ from wise_pytest.report.counters import fate_name
 from wise_pytest.report.factorial import effects_of, effects_table
 from wise_pytest.report.tables import listed, mapping
 from wise_pytest.report.text import display_width, pad
+from wise_pytest.verifiers.alternatives import reading_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -53,17 +54,19 @@ def sensitivity_lines(document: Mapping[str, Any]) -> Iterator[str]:
         rows = []
         for key, reading in panel["readings"].items():
             if reading["forms"] is None:
-                yield f"  {key}: not available, {reading['reason']}"
+                yield f"  {reading_name(key)}: not available, {reading['reason']}"
                 continue
             for form, found in reading["forms"].items():
                 fate = fate_name(found.get("effect"))
-                rows.append((key, form, show(found["compliance"], "rate"), *_difference(found), fate))
+                rows.append(
+                    (reading_name(key), form, show(found["compliance"], "rate"), *_difference(found), fate)
+                )
         yield from _table(("reading", "form", "rate", "diff", "95 % interval", "strict effect"), rows)
         for key, reading in panel["readings"].items():
             if key != "strict" and reading["forms"] is not None:
                 yield (
-                    f"  {key}: {reading['description']}; {reading['n_changed_text']} outputs read otherwise, "
-                    f"{reading['n_gained']} comply only so, {reading['n_lost']} only strictly"
+                    f"  {reading_name(key)}: {reading['description']}; {reading['n_changed_text']} outputs "
+                    f"read otherwise, {reading['n_gained']} comply only so, {reading['n_lost']} only strictly"
                 )
 
 

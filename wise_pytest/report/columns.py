@@ -27,6 +27,8 @@ Kind: TypeAlias = Literal[
 ]
 
 DASH = "–"
+NO_WIDTH = "no width"
+"""Beside every interval whose bounds are equal."""
 MINUS = "−"
 _POINTS = 100
 _SMALLEST_P = 0.001
@@ -55,6 +57,11 @@ class Interval:
 
     low: int | float
     high: int | float
+
+    @property
+    def has_width(self) -> bool:
+        """Whether its bounds differ; where all replicates are alike they do not, and that is no certainty."""
+        return self.low != self.high
 
 
 Value: TypeAlias = str | int | float | Measured | Interval | Missing
@@ -141,6 +148,13 @@ def words(found: Any) -> str:
     return str(found)
 
 
+def thousands(found: Any) -> str:
+    """A count as people read it, such as ``1,152``; anything else in words."""
+    if isinstance(found, int) and not isinstance(found, bool):
+        return _signless_zero(f"{found:,}")
+    return _compact(found) if isinstance(found, float) else words(found)
+
+
 def reason_beside(holder: Any, key: str) -> str | None:
     """Why ``holder[key]`` is null: ``KEY_reason``, the reason of its group, or ``reason``.
 
@@ -171,7 +185,8 @@ def show(value: Value, kind: Kind) -> str:
         return show(value.number, value.kind)
     if isinstance(value, Interval):
         one: Kind = _BOUND_KIND.get(kind, "compact")
-        return f"[{show(value.low, one)}, {show(value.high, one)}]"
+        shown = f"[{show(value.low, one)}, {show(value.high, one)}]"
+        return shown if value.has_width else f"{shown}, {NO_WIDTH}"
     return _SHOWN.get(kind, _compact)(value)
 
 
@@ -251,11 +266,11 @@ def _p_value(value: float) -> str:
 
 
 def _tally(value: float) -> str:
-    return str(value) if isinstance(value, int) else _rate(value)
+    return thousands(value) if isinstance(value, int) else _rate(value)
 
 
 _SHOWN: Mapping[Kind, Callable[[int | float], str]] = {
-    "count": _compact,
+    "count": thousands,
     "rate": _rate,
     "difference": _difference,
     "decimal": _decimal,

@@ -24,6 +24,7 @@ from wise_pytest.report.tables import (
     mapping,
     panels_of,
 )
+from wise_pytest.verifiers.alternatives import reading_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -53,6 +54,7 @@ _FATES = {
     "reversed": "turns round",
     "appears": "appears",
     "none": "none either way",
+    "untested": "not tested",
 }
 _LEVEL = Column("Of", "level", ("level",))
 
@@ -60,6 +62,10 @@ _LEVEL = Column("Of", "level", ("level",))
 def counters_of(panel: Mapping[str, Any]) -> Mapping[str, Any]:
     """What other counters say of a panel; empty where nobody asked."""
     return mapping(panel, "verifier_sensitivity")
+
+
+def _name(record: Record) -> str:
+    return reading_name(str(record["counter"]))
 
 
 def fate_name(effect: Any) -> str:
@@ -78,7 +84,7 @@ def counter_forms_table(panel: Mapping[str, Any]) -> Table:
     readings = [record for record in _readings(panel) if mapping(record, "forms")]
     forms = dict.fromkeys(str(form) for record in readings for form in mapping(record, "forms"))
     columns = [
-        Column(record["counter"], record["counter"], (record["counter"], "compliance"), "rate")
+        Column(_name(record), record["counter"], (record["counter"], "compliance"), "rate")
         for record in readings
     ]
     records = [
@@ -114,7 +120,7 @@ def counters_sentences(panel: Mapping[str, Any]) -> Iterator[str]:
     )
     for record in _readings(panel):
         if record["counter"] != _STRICT:
-            yield f"{record['counter']}: {words(record.get('description'))}."
+            yield f"{_name(record)}: {words(record.get('description'))}."
     if found.get("n_without_text"):
         yield f"{words(found['n_without_text'])} scored generations hold no text, and are left out here."
 
@@ -153,8 +159,9 @@ def _model_readings(panel: Mapping[str, Any]) -> Iterator[Record]:
 
 
 def _told(record: Record) -> Record:
-    """The effect in words, where there is one."""
-    return {"effect": fate_name(record["effect"])} if "effect" in record else {}
+    """The counter in words, and the effect, where there is one."""
+    effect = {"effect": fate_name(record["effect"])} if "effect" in record else {}
+    return {"counter": _name(record), **effect}
 
 
 def _every_reading(panel: Mapping[str, Any]) -> Iterator[Record]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.report.columns import Column, number
+from wise_pytest.report.columns import Column, number, thousands
 from wise_pytest.report.tables import (
     MODEL,
     PANEL,
@@ -101,9 +101,9 @@ def effects_sentence(panel: Mapping[str, Any]) -> str:
     level = "" if confidence is None else f"{100 * confidence:g} % "
     n_models = len(listed(pooled, "models"))
     return (
-        f"Changes in compliance, in percentage points, from {pooled.get('n')} generations of {n_models} "
-        f"model{'' if n_models == 1 else 's'}: of a level against the first of its factor, averaged over all "
-        "other factors, and of two levels that meet, beyond what each does alone. Least squares with "
+        f"Changes in compliance, in percentage points, from {thousands(pooled.get('n'))} generations of "
+        f"{n_models} model{'' if n_models == 1 else 's'}: of a level against the first of its factor, averaged "
+        "over all other factors, and of two levels that meet, beyond what each does alone. Least squares with "
         f"{level}intervals by the t distribution over {pooled.get('n_items')} items, whose generations may "
         "depend on each other."
     )

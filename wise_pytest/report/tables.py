@@ -7,7 +7,7 @@ tables for programs (``tidy_tables``) hold all panels, one observation a row.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from wise_pytest.report.columns import Column, Kind, Measured, Value, number, show
@@ -160,7 +160,11 @@ def panels_of(document: Document) -> dict[str, Mapping[str, Any]]:
 
 def summary_table(document: Document) -> Table:
     """One row a panel: POS, mean, worst form and gap over the primary models."""
-    return made_table("Summary", (PANEL, *SUMMARY, *SIZE), _summaries(document))
+    return made_table(
+        "Summary",
+        for_references((PANEL, *SUMMARY, *SIZE), panels_of(document).values()),
+        _summaries(document),
+    )
 
 
 def intervals_table(document: Document) -> Table:
@@ -173,18 +177,31 @@ def intervals_table(document: Document) -> Table:
     widthless = (
         [NO_WIDTH] if any(mapping(record, "summary").get("degenerate_ci") for record in records) else []
     )
-    return made_table("Intervals of the summary", (PANEL, *SUMMARY_INTERVALS, *widthless), records)
+    return made_table(
+        "Intervals of the summary",
+        for_references((PANEL, *SUMMARY_INTERVALS, *widthless), panels_of(document).values()),
+        records,
+    )
+
+
+def for_references(columns: Iterable[Column], panels: Iterable[Mapping[str, Any]]) -> tuple[Column, ...]:
+    """The columns with POS in their heads only where it is the reference form of every panel."""
+    if all(reference_of(panel) == "POS" for panel in panels):
+        return tuple(columns)
+    return tuple(replace(column, header=column.header.replace("POS", "Reference")) for column in columns)
 
 
 def all_models_table(document: Document) -> Table:
     """The same over all models, for the panels that leave some out of their primary set."""
     records = [record for record in _all_models(document) if record["left_out"]]
-    return made_table("Summary over all models", (PANEL, *SUMMARY), records)
+    return made_table(
+        "Summary over all models", for_references((PANEL, *SUMMARY), panels_of(document).values()), records
+    )
 
 
 def forms_table(panel: Mapping[str, Any]) -> Table:
     """One row a form: its compliance over the primary models and its difference to the reference."""
-    columns = (FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *CONTRASTS, *ERRORS)
+    columns = (FORM, *RATES, RATE_INTERVAL, *DEGENERATE, *DIFFERENCE[:2], *CONTRASTS[3:], *ERRORS)
     return made_table(f"Forms, with differences to {reference_of(panel)}", columns, forms_of(panel))
 
 

@@ -15,7 +15,7 @@ from wise_pytest.report.columns import number, scalar, show
 from wise_pytest.report.comparison import comparison_lines
 from wise_pytest.report.counters import counters_answer
 from wise_pytest.report.lines import Line
-from wise_pytest.report.tables import Document, mapping, panels_of
+from wise_pytest.report.tables import Document, mapping, panels_of, reference_of
 from wise_pytest.report.text import display_width, pad, shorten, visible
 from wise_pytest.report.ties import all_alike, forms_said, highest, lowest, named
 
@@ -77,9 +77,11 @@ def _table(document: Document, width: int, paths: list[str]) -> list[Line]:
     ]
     if not rows:
         return [Line("no model was audited", "yellow")]
-    grid = [_HEADER, *rows[:_MAX_MODELS]]
+    all_pos = all(reference_of(panel) == "POS" for panel in panels_of(document).values())
+    header = tuple("reference" if name == "POS" and not all_pos else name for name in _HEADER)
+    grid = [header, *rows[:_MAX_MODELS]]
     widths = _fit(grid, width)
-    lines = [Line(_joined(row, widths), "bold" if row is _HEADER else "plain") for row in grid]
+    lines = [Line(_joined(row, widths), "bold" if row is header else "plain") for row in grid]
     n_more = len(rows) - _MAX_MODELS
     if n_more > 0:
         lines.append(Line(f"… and {n_more} more in {paths[0] if paths else 'the report'}"))

@@ -180,6 +180,11 @@ LANGUAGE_WORDS = Alternative(
 )
 
 
+def reading_name(key: str) -> str:
+    """A way to read outputs as people call it: the words of its id."""
+    return key.replace("_", " ").replace("markdown", "Markdown").replace("unicode", "Unicode")
+
+
 @functools.cache
 def _japanese() -> Tokenizer:
     """Janome's tokenizer, which takes a fifth of a second to make."""

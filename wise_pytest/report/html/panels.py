@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from wise_pytest.naming import slug
 from wise_pytest.report import facts, tables
-from wise_pytest.report.columns import Interval, number, reason_beside, show, words
+from wise_pytest.report.columns import Interval, number, reason_beside, show, thousands, words
 from wise_pytest.report.figures.charts.values import (
     bounds,
     counted,
@@ -108,7 +108,11 @@ def _numbers(panel: Mapping[str, Any]) -> Iterator[NumberView]:
         yield NumberView(name, show(value, "rate"), unit, " ".join(part for part in parts if part))
     coverage = number(panel.get("coverage"))
     if coverage is not None:
-        of = f"{words(panel['n_scored'])} of {words(panel.get('n_planned'))}" if "n_scored" in panel else ""
+        of = (
+            f"{thousands(panel['n_scored'])} of {thousands(panel.get('n_planned'))}"
+            if "n_scored" in panel
+            else ""
+        )
         yield NumberView("Coverage", show(coverage, "rate"), "%", of)
 
 

@@ -94,8 +94,8 @@ def pack_to_fit(
         kept = [row for row in rows if row.item in chosen]
         content = pack_rows(kept, form_order=form_order, replies={})
         note = (
-            f"To keep this page small it has the {len(kept)} generations of {n_items} of {len(items)} items, "
-            f"without the recorded replies; all {len(rows)} are in generations.jsonl."
+            f"To keep this page small it has the {len(kept):,} generations of {n_items:,} of {len(items):,} "
+            f"items, without the recorded replies; all {len(rows):,} are in generations.jsonl."
         )
     return Packed(content, note)
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report import facts, tables
-from wise_pytest.report.columns import Column, number, words
+from wise_pytest.report.columns import Column, number, thousands, words
 from wise_pytest.report.html.views import TableView, view_table
 from wise_pytest.report.progress import money
 
@@ -83,7 +83,7 @@ def run_facts(document: Document, manifest: Mapping[str, Any] | None) -> list[Fa
     found = [
         Fact(
             _LABELS.get(key, key.replace("_", " ").capitalize()),
-            _values(value),
+            (thousands(value),) if key == "n_rows" else _values(value),
             flow=isinstance(value, list) and len(value) > _MANY,
         )
         for key, value in run.items()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.report.columns import DASH, Measured, Missing, show
+from wise_pytest.report.columns import DASH, Interval, Measured, Missing, show
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from wise_pytest.report.columns import Column, Value
     from wise_pytest.report.tables import Table
 
+WITHOUT_WIDTH = "no width: all replicates are alike, which is no certainty"
 _LONG = 48
 """Characters from which on a cell may break its line."""
 
@@ -24,7 +25,7 @@ class CellView:
     text: str
     right: bool
     note: int | None = None
-    """Of the notes below the table, which one says why there is nothing here."""
+    """Of the notes below the table, which one says why there is nothing here, or what it is worth."""
     wide: bool = False
     """Whether it is too long to stay on one line."""
 
@@ -79,4 +80,7 @@ def _cell(value: Value, column: Column, notes: dict[str, int]) -> CellView:
         return CellView(DASH, right, note)
     kind = value.kind if isinstance(value, Measured) else column.kind
     shown = show(value, kind)
+    if isinstance(value, Interval) and not value.has_width:
+        note = notes.setdefault(WITHOUT_WIDTH, len(notes) + 1)
+        return CellView(shown, right, note)
     return CellView(shown, right, wide=len(shown) > _LONG)

@@ -11,8 +11,10 @@ from wise_pytest.report.figures.charts.values import (
     bounds,
     forms_of,
     holds_after_holm,
+    no_certainty,
     percent,
     plain_points,
+    point_fill,
     points,
     rates,
     reference_of,
@@ -47,8 +49,9 @@ def contrasts(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         title=_title(results, reference, confidence),
         caption=(
             f"Difference in compliance between each wording and {reference}, in percentage points, with its "
-            f"{level}interval. A filled point differs from {reference} after Holm's correction; a hollow one "
-            "does not, or was not tested."
+            f"{level}interval. A strong point differs from {reference} after Holm's correction; a "
+            f"pale one's interval alone leaves out 0; a hollow one's holds 0, or was not tested."
+            f"{no_certainty(results.values())}"
         ),
         draw=lambda theme: _draw(theme, panel, results, confidence),
         data=forms_table(panel),
@@ -104,7 +107,12 @@ def _draw(
         between = "" if pair is None else show(Interval(*pair), "difference_interval")
         clear = holds_after_holm(result, confidence)
         sheet.circle(
-            x, y, 6, fill="accent" if clear else "paper", edge="accent", about=f"{form} {shown} {between}"
+            x,
+            y,
+            6,
+            fill=point_fill(result, "ci_low", "ci_high", confidence),
+            edge="accent",
+            about=f"{form} {shown} {between}",
         )
         sheet.text(_RIGHT + 62, y, shown, anchor="end", bold=clear)
         sheet.text(_RIGHT + 72, y, between, role="soft", size=12)

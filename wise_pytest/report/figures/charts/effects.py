@@ -8,7 +8,15 @@ from wise_pytest.naming import slug
 from wise_pytest.report.columns import Interval, number, show
 from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
-from wise_pytest.report.figures.charts.values import bounds, holds_after_holm, plain_points, points, with_holm
+from wise_pytest.report.figures.charts.values import (
+    bounds,
+    holds_after_holm,
+    no_certainty,
+    plain_points,
+    point_fill,
+    points,
+    with_holm,
+)
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
@@ -42,8 +50,8 @@ def effects(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
         caption=(
             "Change in compliance, in percentage points: of a level against the first of its factor (bold), "
             f"and of two levels that meet beyond what each does alone, with {level}intervals over items. A "
-            "filled point differs from 0 after Holm's correction; a hollow one does not, or was not "
-            f"tested{models}."
+            "strong point differs from 0 after Holm's correction; a pale one's interval alone leaves out 0; "
+            f"a hollow one's holds 0, or was not tested{models}.{no_certainty(found)}"
         ),
         draw=lambda theme: _draw(theme, found, [listed(m, "effects") for m in several.values()], confidence),
         data=effects_table(panel),
@@ -109,7 +117,7 @@ def _draw(
         if pair is not None:
             sheet.line(scale.place(pair[0]), y, scale.place(pair[1]), y, "accent", 2)
         shown, clear = show(estimate, "difference"), holds_after_holm(effect, confidence)
-        fill = "accent" if clear else "paper"
+        fill = point_fill(effect, "ci_low", "ci_high", confidence)
         sheet.circle(scale.place(estimate), y, 5, fill=fill, edge="accent", about=f"{name} {shown} {between}")
         sheet.text(_RIGHT + 62, y, shown, anchor="end", bold=clear)
         sheet.text(_RIGHT + 72, y, between, role="soft", size=12)

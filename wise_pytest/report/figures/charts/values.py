@@ -120,3 +120,20 @@ def with_holm(seen: str, results: Iterable[Mapping[str, Any]], confidence: float
         return f"{seen}, but no {noun} holds after Holm's correction{untested}"
     holds = "holds" if n_clear == 1 else "hold"
     return f"{seen}; {n_clear} of {counted(len(results), noun)} {holds} after Holm's correction{untested}"
+
+
+def no_certainty(results: Iterable[Mapping[str, Any]]) -> str:
+    """What an interval without width is not, where there is one."""
+    pairs = (bounds(result, "ci_low", "ci_high") for result in results)
+    if any(pair is not None and pair[0] == pair[1] for pair in pairs):
+        return " An interval has no width where nothing varied between items: that is no certainty."
+    return ""
+
+
+def point_fill(result: Mapping[str, Any], low: str, high: str, confidence: float | None) -> str:
+    """A point's colour: strong after Holm's correction, pale where its interval alone is off 0."""
+    if holds_after_holm(result, confidence):
+        return "accent"
+    pair = bounds(result, low, high)
+    off_zero = pair is not None and pair[0] != pair[1] and (pair[0] > 0 or pair[1] < 0)
+    return "heat-4" if off_zero else "paper"

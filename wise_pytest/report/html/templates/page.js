@@ -14,7 +14,7 @@
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const button = byId("theme");
   const isDark = () => (root.dataset.theme || (dark.matches ? "dark" : "light")) === "dark";
-  const label = () => { button.textContent = isDark() ? "Light ground" : "Dark ground"; };
+  const label = () => { button.textContent = isDark() ? "Light background" : "Dark background"; };
   button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; label(); });
   dark.addEventListener("change", label);
   button.hidden = false;
