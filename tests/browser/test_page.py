@@ -156,7 +156,18 @@ def test_the_verdict_comes_first_and_in_words(open_page, small):
     assert opened.page.locator("h1").inner_text() == "The gate fails"
     assert "gap" in opened.page.locator(".verdict").inner_text()
     order = opened.page.evaluate("[...document.querySelectorAll('main section[id]')].map(s => s.id)")
-    assert order == ["verdict", "run", "panel-exact_count", "generations", "limits"]
+    assert order == ["verdict", "panel-exact_count", "generations", "run", "limits"]
+
+
+def test_no_table_that_shows_is_cut_on_a_wide_screen(open_page, factorial):
+    """32 forms with long names, at the width of a common laptop."""
+    opened = open_page(factorial)
+    opened.page.set_viewport_size({"width": 1400, "height": 900})
+    cut = opened.page.evaluate(
+        "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth + 1)"
+        ".map(e => e.getAttribute('aria-label'))"
+    )
+    assert cut == []
 
 
 @pytest.mark.parametrize("name", ["small", "factorial"])

@@ -233,7 +233,7 @@ class TestPage:
             },
         }
         page = render_page(DOCUMENT, manifest=manifest)
-        assert "max_tokens 120, temperature 0.2" in page
+        assert "max_<wbr>tokens 120, temperature 0.2" in page
         assert "What the calls of this run have cost" in page
         assert all(f">{number}<" in page for number in ("7", "140", "56", "$0.0123"))
 

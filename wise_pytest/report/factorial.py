@@ -102,8 +102,9 @@ def effects_sentence(panel: Mapping[str, Any]) -> str:
     n_models = len(listed(pooled, "models"))
     return (
         f"Changes in compliance, in percentage points, from {thousands(pooled.get('n'))} generations of "
-        f"{n_models} model{'' if n_models == 1 else 's'}: of a level against the first of its factor, averaged "
-        "over all other factors, and of two levels that meet, beyond what each does alone. Least squares with "
+        f"{n_models} model{'' if n_models == 1 else 's'}: of a level against the first of its factor, "
+        "averaged over all other factors, and of two levels that meet, beyond what each does alone. Least "
+        "squares with "
         f"{level}intervals by the t distribution over {pooled.get('n_items')} items, whose generations may "
         "depend on each other."
     )

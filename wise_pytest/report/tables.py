@@ -80,7 +80,7 @@ RATE_INTERVAL = Column(
 )
 DEGENERATE = (
     Column(
-        "Wilson interval, where all or none comply",
+        "Wilson interval",
         "wilson",
         (),
         "rate_interval",
@@ -122,6 +122,7 @@ COVERAGE = (
     Column("Coverage", "coverage", ("coverage",), "rate"),
 )
 MIN_RANKED = 2
+_MANY_FORMS = 8
 _LISTS = frozenset({"unranked", "degenerate_ci"})
 """Fields of a ranking that are empty where there is nothing to say."""
 SHARE = Column("Share", "share", ("value",), "rate")
@@ -231,6 +232,29 @@ def models_table(panel: Mapping[str, Any]) -> Table:
         *([LEFT_OUT] if any(record["excluded"] for record in records) else []),
     )
     return made_table("Models", columns, [{**record, "n_form": _n_range(record)} for record in records])
+
+
+def many_forms(panel: Mapping[str, Any]) -> bool:
+    """Whether a table with a column a form would be too wide to read."""
+    return len(mapping(panel, "forms")) > _MANY_FORMS
+
+
+def models_by_form_table(panel: Mapping[str, Any]) -> Table:
+    """One row a form, one column a model: its compliance."""
+    by_model = {str(record["model"]): mapping(record, "forms") for record in models_of(panel)}
+    forms = each_once([*mapping(panel, "forms"), *(form for found in by_model.values() for form in found)])
+    columns = (FORM, *(Column(model, model, (model, "compliance"), "rate") for model in by_model))
+    records = [{"form": form, **{m: mapping(found, form) for m, found in by_model.items()}} for form in forms]
+    return made_table("Models", columns, records)
+
+
+def gaps_table(panel: Mapping[str, Any]) -> Table:
+    """One row a model: its gap and its worst form."""
+    table = models_table(panel)
+    forms = set(mapping(panel, "forms"))
+    kept = [place for place, column in enumerate(table.columns) if column.name not in forms]
+    rows = tuple(tuple(row[place] for place in kept) for row in table.rows)
+    return Table("Gap of each model", tuple(table.columns[place] for place in kept), rows)
 
 
 def coverage_table(panel: Mapping[str, Any]) -> Table:

@@ -147,6 +147,8 @@ def _beside(name: str, panel: Mapping[str, Any]) -> tuple[list[TableView], list[
             found, sentences = [surface_table(panel), model_directions_table(panel)], []
         case "ranks":
             return [view_table(table) for table in (tables.ranking_table(panel),) if table.rows], []
+        case "models" if tables.many_forms(panel):
+            return [view_table(tables.gaps_table(panel))], []
         case "lengths":
             found, sentences = [], list(floor_sentences(panel))
         case _:

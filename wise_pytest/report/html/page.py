@@ -26,7 +26,7 @@ from wise_pytest.report.html.baseline import view_baseline
 from wise_pytest.report.html.blocks import view_figure
 from wise_pytest.report.html.panels import view_panel
 from wise_pytest.report.html.payload import pack_to_fit
-from wise_pytest.report.html.provenance import Fact, Note, run_facts, run_notes, run_tables
+from wise_pytest.report.html.provenance import Fact, Note, result_tables, run_facts, run_notes, run_tables
 from wise_pytest.report.html.views import view_table
 from wise_pytest.report.limitations import LIMITATIONS
 from wise_pytest.report.text import visible
@@ -96,6 +96,7 @@ class Page:
     checks: TableView
     facts: Sequence[Fact]
     notes: Sequence[Note]
+    result_tables: Sequence[TableView]
     run_tables: Sequence[TableView]
     cross: FigureView | None
     cross_left_out: str
@@ -159,7 +160,8 @@ def render_page(
         checks=_checks(document),
         facts=run_facts(document, manifest),
         notes=run_notes(document),
-        run_tables=run_tables(document, manifest),
+        result_tables=result_tables(document),
+        run_tables=run_tables(manifest),
         cross=None if over_all is None else view_figure(over_all),
         cross_left_out=", ".join(f"{model} ({words(reason)})" for model, reason in left_out.items()),
         baseline=view_baseline(document),

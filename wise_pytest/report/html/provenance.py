@@ -26,6 +26,8 @@ _LABELS = {
 _TOLD_ELSEWHERE = frozenset({"partial", "not_recorded", "errors", "served_model_differs"})
 _MANY = 3
 """A longer list is not written one below the other."""
+_MANY_FORMS = 8
+"""A panel with more of them lists them at its own place."""
 _MANIFEST_FACTS = (
     ("run", "Run"),
     ("started_at", "Started"),
@@ -116,9 +118,15 @@ def run_notes(document: Document) -> list[Note]:
     return [note for note in notes if note.entries]
 
 
-def run_tables(document: Document, manifest: Mapping[str, Any] | None) -> list[TableView]:
-    """The results of all panels side by side; of a manifest, the models and the grid."""
+def result_tables(document: Document) -> list[TableView]:
+    """The results of all panels side by side."""
     found = [tables.summary_table(document), tables.all_models_table(document)]
+    return [view_table(table) for table in found if table.rows]
+
+
+def run_tables(manifest: Mapping[str, Any] | None) -> list[TableView]:
+    """What a manifest says of the models and the grid."""
+    found: list[tables.Table] = []
     if manifest is not None:
         models = [
             {**entry, "model": entry.get("name")}
@@ -135,7 +143,9 @@ def run_tables(document: Document, manifest: Mapping[str, Any] | None) -> list[T
 
 def _grid(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for entry in map(tables.mapping, tables.listed(manifest, "plan")):
-        yield {**entry, "n_items": len(tables.listed(entry, "items"))}
+        forms = tables.listed(entry, "forms")
+        said = f"{len(forms)}, see Wordings" if len(forms) > _MANY_FORMS else forms
+        yield {**entry, "n_items": len(tables.listed(entry, "items")), "forms": said}
 
 
 def _spent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

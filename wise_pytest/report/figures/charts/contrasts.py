@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.naming import slug
-from wise_pytest.report.columns import Interval, number, show
+from wise_pytest.report.columns import number, show
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
 from wise_pytest.report.figures.charts.values import (
     bounds,
     forms_of,
     holds_after_holm,
+    interval_beside,
     no_certainty,
     percent,
     plain_points,
@@ -104,7 +105,7 @@ def _draw(
             for end in (low, high):
                 sheet.line(end, y - 5, end, y + 5, "accent", 2)
         shown = show(diff, "difference")
-        between = "" if pair is None else show(Interval(*pair), "difference_interval")
+        between = "" if pair is None else interval_beside(*pair)
         clear = holds_after_holm(result, confidence)
         sheet.circle(
             x,

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.naming import slug
-from wise_pytest.report.columns import Interval, number, show
+from wise_pytest.report.columns import number, show
 from wise_pytest.report.factorial import effect_name, effects_of, effects_table, models_beside
 from wise_pytest.report.figures.axis import AXIS_HEIGHT, draw_axis, spanning
 from wise_pytest.report.figures.charts.values import (
     bounds,
     holds_after_holm,
+    interval_beside,
     no_certainty,
     plain_points,
     point_fill,
@@ -113,7 +114,7 @@ def _draw(
         if estimate is None:
             sheet.text(_RIGHT + 72, y, "no estimate", role="soft", size=12)
             continue
-        between = "" if pair is None else show(Interval(*pair), "difference_interval")
+        between = "" if pair is None else interval_beside(*pair)
         if pair is not None:
             sheet.line(scale.place(pair[0]), y, scale.place(pair[1]), y, "accent", 2)
         shown, clear = show(estimate, "difference"), holds_after_holm(effect, confidence)

@@ -19,7 +19,7 @@ from wise_pytest.report.figures.charts.values import (
 )
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
-from wise_pytest.report.tables import mapping, models_table
+from wise_pytest.report.tables import many_forms, mapping, models_by_form_table, models_table
 from wise_pytest.report.ties import all_alike, forms_at, highest, named, verb
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def heat_map(panel_id: str, panel: Mapping[str, Any]) -> Figure | None:
             f"worst form of a model, or the forms that tie for it.{starred}"
         ),
         draw=lambda theme: draw_grid(theme, plan),
-        data=models_table(panel),
+        data=models_by_form_table(panel) if many_forms(panel) else models_table(panel),
     )
 
 

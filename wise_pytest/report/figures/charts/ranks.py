@@ -10,7 +10,7 @@ from wise_pytest.report.figures.charts.grid import Cell, GridPlan, draw_grid
 from wise_pytest.report.figures.charts.values import forms_of, percent, rates, reference_of
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
-from wise_pytest.report.tables import MODEL, Table, listed, mapping
+from wise_pytest.report.tables import FORM, MODEL, Table, listed, many_forms, mapping
 from wise_pytest.report.ties import highest, named, verb
 
 if TYPE_CHECKING:
@@ -81,6 +81,8 @@ def _title(panel: Mapping[str, Any], reference: str) -> str:
 def _table(
     panel: Mapping[str, Any], order: list[str], forms: list[str], by_model: Mapping[str, Mapping[str, Any]]
 ) -> Table:
+    if many_forms(panel):
+        return _turned(panel, order, forms, by_model)
     pairs = (
         (
             Column(f"{form}, rank", f"{form}_rank", ("ranks", form), "compact"),
@@ -92,5 +94,29 @@ def _table(
     records = [
         {"model": model, "ranks": by_model[model], "rates": rates(mapping(panel, "by_model", model))}
         for model in order
+    ]
+    return Table("Average ranks", columns, tuple(tuple(c.value(r) for c in columns) for r in records))
+
+
+def _turned(
+    panel: Mapping[str, Any], order: list[str], forms: list[str], by_model: Mapping[str, Mapping[str, Any]]
+) -> Table:
+    """One row a form, where there are many."""
+    known = {model: rates(mapping(panel, "by_model", model)) for model in order}
+    pairs = (
+        (
+            Column(f"{model}, rank", f"{model}_rank", ("ranks", model), "compact"),
+            Column(f"{model}, %", model, ("rates", model), "rate"),
+        )
+        for model in order
+    )
+    columns = (FORM, *(column for pair in pairs for column in pair))
+    records = [
+        {
+            "form": form,
+            "ranks": {model: by_model[model].get(form) for model in order},
+            "rates": {model: known[model].get(form) for model in order},
+        }
+        for form in forms
     ]
     return Table("Average ranks", columns, tuple(tuple(c.value(r) for c in columns) for r in records))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.report.columns import number, show
+from wise_pytest.report.columns import NO_WIDTH, Interval, number, show
 from wise_pytest.report.tables import listed, mapping
 
 if TYPE_CHECKING:
@@ -137,3 +137,8 @@ def point_fill(result: Mapping[str, Any], low: str, high: str, confidence: float
     pair = bounds(result, low, high)
     off_zero = pair is not None and pair[0] != pair[1] and (pair[0] > 0 or pair[1] < 0)
     return "heat-4" if off_zero else "paper"
+
+
+def interval_beside(low: float, high: float) -> str:
+    """The interval of a difference that stands beside it; its bounds say no more, where it has no width."""
+    return NO_WIDTH if low == high else show(Interval(low, high), "difference_interval")
