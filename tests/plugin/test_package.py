@@ -192,6 +192,7 @@ def test_an_empty_folder_and_the_wheel_are_enough_for_a_replay(installed: Path, 
     assert not Path(where.strip()).is_relative_to(ROOT)
     said = run([str(installed.with_name("wise")), "demo", "--out", "here"], cwd=tmp_path)
     assert "9 passed, 171 noncompliant" in said
+    assert "10 items asked once are too small to judge a model by" in said
     page = Path(said.splitlines()[-1].removeprefix("open "))
     assert page.parent.parent == tmp_path / "here"
     assert "exact_count" in page.read_text("utf-8")
