@@ -69,7 +69,8 @@ def read_runs(paths: Sequence[Path | str], *, table: RowTable | None = None) -> 
     """
     from wise_pytest.audit.rows import read_table
     from wise_pytest.audit.table import cells_by_pair
-    from wise_pytest.manifest import missing_shards, panels_of_runs, plans_of, progress, read_manifests
+    from wise_pytest.manifest import read_manifests
+    from wise_pytest.runs import missing_shards, panels_of_runs, plans_of, progress
 
     runs = read_manifests(paths)
     lacking = missing_shards(runs)
@@ -97,8 +98,8 @@ def statistics_of(
     RowsError
         If the runs differ in something that is not asked for.
     """
-    from wise_pytest.manifest import agreed
     from wise_pytest.options import DEFAULT_REPLICATES, DEFAULT_SEED
+    from wise_pytest.runs import agreed
 
     def chosen(name: Any, asked: Any, default: Any) -> Any:
         kept = agreed(runs, name) if asked is None else asked
@@ -144,7 +145,7 @@ def audit_again(
     from wise_pytest.audit.document import to_document
     from wise_pytest.audit.facts import row_facts
     from wise_pytest.audit.gate import evaluate_gate
-    from wise_pytest.manifest import named_models
+    from wise_pytest.runs import named_models
 
     audit = build_audit(
         rows.table,

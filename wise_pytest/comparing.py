@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import OptionError
+from wise_pytest.records import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,9 +26,6 @@ if TYPE_CHECKING:
     from wise_pytest.xdist import Plan
 
 
-AUDIT_NAME = "audit.json"
-
-
 def baseline_at(path: Path | str) -> Baseline:
     """What is there to compare with, under the conditions that the manifest of a run's folder tells.
 
@@ -37,11 +35,12 @@ def baseline_at(path: Path | str) -> Baseline:
         If it or its manifest cannot be read.
     """
     from wise_pytest.audit.baseline import Side, read_baseline
-    from wise_pytest.manifest import conditions_of_runs, read_manifests
+    from wise_pytest.manifest import read_manifests
+    from wise_pytest.runs import conditions_of_runs
 
     place = Path(path)
     # An audit that does not say which version of a panel it is of may lie beside the manifest that does.
-    runs = read_manifests([place.parent if place.name == AUDIT_NAME else place])
+    runs = read_manifests([place.parent if place.name == AUDIT else place])
     found = read_baseline(path, conditions_of_runs(runs))
     if isinstance(found, Side) and runs:
         return replace(found, lacking=_lacking(runs, found.table))
@@ -51,7 +50,7 @@ def baseline_at(path: Path | str) -> Baseline:
 def _lacking(runs: Sequence[RunRecord], table: RowTable) -> dict[Pair, str]:
     """Of pairs of which planned cells have no row: how many there are, and which shards are not there."""
     from wise_pytest.audit.table import cells_by_pair
-    from wise_pytest.manifest import missing_shards, plans_of
+    from wise_pytest.runs import missing_shards, plans_of
 
     shards, cells = missing_shards(runs), cells_by_pair(table)
     lacking = {}

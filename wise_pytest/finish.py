@@ -19,7 +19,7 @@ from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.table import table_of
 from wise_pytest.comparing import compare_with
 from wise_pytest.files import write_whole
-from wise_pytest.manifest import not_recorded_of, panel_digests, partial_reason, write_manifest
+from wise_pytest.manifest import not_recorded_of, panel_digests, write_manifest
 from wise_pytest.recorded import generations_of
 from wise_pytest.report.facts import GateVerdict, failed_checks, gate_verdict, unevaluated_checks
 from wise_pytest.report.kinds import kinds_of_a_run
@@ -28,6 +28,7 @@ from wise_pytest.report.markdown import render_markdown
 from wise_pytest.report.progress import spent_lines, spent_record
 from wise_pytest.report.terminal import summary_lines
 from wise_pytest.report.writer import STEP_SUMMARY, append_step_summary, write_report
+from wise_pytest.runs import partial_reason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

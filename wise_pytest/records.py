@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 ROW_SCHEMA = "wise.row/1"
 JOURNAL = "generations.jsonl"
 """What a run's folder calls its rows."""
+AUDIT = "audit.json"
+"""What it calls their audit."""
 
 Status: TypeAlias = Literal["ok", "truncated", "refused", "blocked", "error"]
 STATUSES: tuple[Status, ...] = ("ok", "truncated", "refused", "blocked", "error")

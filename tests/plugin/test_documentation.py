@@ -127,10 +127,9 @@ def comparable(line: str) -> str:
 
 
 def fits(shown: tuple[str, ...], real: str) -> bool:
-    """Whether the output shown is the real one; ``…`` stands for any text, alone on a line for any lines."""
+    """Whether the output shown is the real one; ``…`` alone on a line stands for any lines."""
     pattern = "".join(
-        r"(?:.*\n)*?" if line == ANY_LINES else re.escape(comparable(line)).replace(ANY_LINES, ".*") + r"\n"
-        for line in shown
+        r"(?:.*\n)*?" if line == ANY_LINES else re.escape(comparable(line)) + r"\n" for line in shown
     )
     text = "".join(f"{comparable(line)}\n" for line in real.splitlines())
     return re.fullmatch(pattern, text) is not None

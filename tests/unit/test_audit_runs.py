@@ -9,8 +9,9 @@ import pytest
 
 from wise_pytest.audit.texts import default_openings
 from wise_pytest.cli import main
-from wise_pytest.manifest import agreed, plans_of, read_manifests
+from wise_pytest.manifest import read_manifests
 from wise_pytest.report.html.payload import unpack_rows
+from wise_pytest.runs import agreed, plans_of
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -12,16 +12,9 @@ from wise_pytest.audit.table import cells_by_pair, table_of
 from wise_pytest.endpoints.model import Endpoint
 from wise_pytest.endpoints.registry import Selected
 from wise_pytest.errors import RowsError
-from wise_pytest.manifest import (
-    MANIFEST,
-    named_models,
-    partial_reason,
-    plans_of,
-    progress,
-    read_manifests,
-    write_manifest,
-)
+from wise_pytest.manifest import MANIFEST, read_manifests, write_manifest
 from wise_pytest.records import Row
+from wise_pytest.runs import named_models, partial_reason, plans_of, progress
 from wise_pytest.xdist import Plan, PlannedPanel, RunIdentity, decode_plan, encode_plan
 
 

@@ -70,10 +70,10 @@ def _audit(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.rows import rescore
     from wise_pytest.audit.table import table_of
     from wise_pytest.commands.gate import compare_again, rules_of
-    from wise_pytest.manifest import conditions_of_runs
     from wise_pytest.report.kinds import kinds_of_a_run, parse_report_option
     from wise_pytest.report.terminal import summary_lines
     from wise_pytest.report.writer import write_report
+    from wise_pytest.runs import conditions_of_runs
     from wise_pytest.settings import catalog_of
 
     kinds = [parse_report_option(text, "--report") for text in parsed.report]

@@ -38,7 +38,7 @@ def _save(parsed: argparse.Namespace) -> int:
     from wise_pytest.again import read_runs
     from wise_pytest.audit.baseline import Side, save_baseline
     from wise_pytest.errors import OptionError
-    from wise_pytest.manifest import conditions_of_runs
+    from wise_pytest.runs import conditions_of_runs
 
     rows = read_runs(parsed.rows)
     if rows.partial is not None:

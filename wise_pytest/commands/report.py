@@ -11,6 +11,7 @@ from wise_pytest.commands.console import help_of, print_lines
 from wise_pytest.errors import OptionError
 from wise_pytest.files import read_document
 from wise_pytest.options import DEFAULT_CASSETTES
+from wise_pytest.records import AUDIT
 
 if TYPE_CHECKING:
     import argparse
@@ -95,7 +96,7 @@ def _document_in(folder: Path, table: RowTable) -> Mapping[str, Any] | None:
     from wise_pytest.audit.document import AUDIT_SCHEMA
     from wise_pytest.audit.merging import rows_sha256
 
-    document = read_document(folder / "audit.json", AUDIT_SCHEMA, hint="delete it to audit the rows again")
+    document = read_document(folder / AUDIT, AUDIT_SCHEMA, hint="delete it to audit the rows again")
     run = None if document is None else document.get("run")
     same = (
         isinstance(run, dict)
@@ -108,7 +109,7 @@ def _document_in(folder: Path, table: RowTable) -> Mapping[str, Any] | None:
 def _audited(paths: Sequence[str], table: RowTable) -> dict[str, Any]:
     """The audit of the rows, made and judged as their run made it where its manifest says how."""
     from wise_pytest.again import audit_again, read_runs, statistics_of
-    from wise_pytest.manifest import rules_of_runs
+    from wise_pytest.runs import rules_of_runs
     from wise_pytest.settings import catalog_of
 
     rows = read_runs(paths, table=table)

@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import OptionError
+from wise_pytest.records import AUDIT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 DEFAULT_NAMES: Mapping[str, str] = {
     "markdown": "audit.md",
-    "json": "audit.json",
+    "json": AUDIT,
     "html": "audit.html",
     "csv": "tables",
     "svg": "figures",

@@ -21,8 +21,6 @@ FONTS = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"
 SIZE = 13
 """Size of plain text."""
 SMALL = 11.5
-LINE = 18
-"""From one line of text to the next."""
 
 Anchor = Literal["start", "middle", "end"]
 
