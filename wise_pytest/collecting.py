@@ -62,7 +62,7 @@ class CollectorHooks:
         """Waits for replies that are under way, so that all is counted."""
         self.outcome: Outcome | None = None
         """What the session has come to, once it has ended."""
-        self.problem: str | None = None
+        self.problems: list[str] = []
         """What went wrong at its end."""
         self._usage: str | None = None
 
@@ -113,7 +113,10 @@ class CollectorHooks:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         """Audit, judge and report; a failed gate makes a good exit status bad, never the reverse."""
         self._progress.end()
-        self._wind_down(session.config)
+        try:
+            self._wind_down(session.config)
+        except (ConfigError, OSError) as error:
+            self.note_problem(session, str(error))
         if self._usage is not None:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
             return
@@ -122,7 +125,7 @@ class CollectorHooks:
             return
         try:
             self.outcome = self._collector.finish(exit_status=int(exitstatus), environ=os.environ)
-        except ConfigError as error:
+        except (ConfigError, OSError) as error:
             self.note_problem(session, str(error))
             return
         failed = self.outcome is not None and not self.outcome.passed
@@ -131,7 +134,7 @@ class CollectorHooks:
 
     def note_problem(self, session: pytest.Session, problem: str) -> None:
         """Learn of something that went wrong at the end; no session passes with it."""
-        self.problem = problem
+        self.problems.append(problem)
         if session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
@@ -160,12 +163,12 @@ class CollectorHooks:
             )
         if self._usage is not None:
             terminal.write_line(f"ERROR: {defuse(self._usage)}", red=True)
-        if self.problem is not None:
+        if self.problems or self.outcome is not None:
             terminal.write_sep("=", "wise audit")
-            terminal.write_line(f"ERROR: {defuse(self.problem)}", red=True)
+        for problem in self.problems:
+            terminal.write_line(f"ERROR: {defuse(problem)}", red=True)
         if self.outcome is None:
             return
-        terminal.write_sep("=", "wise audit")
         for line in self.outcome.lines:
             markup = {} if line.style == "plain" else {line.style: True}
             terminal.write_line(defuse(line.text), **markup)

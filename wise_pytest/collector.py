@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import ReportError
-from wise_pytest.files import reason_of
+from wise_pytest.files import reason_of, write_fully
 from wise_pytest.manifest import write_manifest
 from wise_pytest.records import JOURNAL, error_row
 from wise_pytest.xdist import Plan, decode_cell, decode_row
@@ -20,7 +20,7 @@ from wise_pytest.xdist import Plan, decode_cell, decode_row
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
-    from typing import TextIO
+    from typing import BinaryIO
 
     from wise_pytest.audit.baseline import Baseline
     from wise_pytest.finish import Outcome
@@ -50,7 +50,7 @@ class Collector:
         self._rows: dict[CellKey, Row] = {}
         self._running: dict[str, str] = {}
         self._expected: tuple[str, Row | None] = ("", None)
-        self._journal: TextIO | None = None
+        self._journal: BinaryIO | None = None
         self._journal_problem: str | None = None
 
     @property
@@ -111,10 +111,9 @@ class Collector:
         try:
             if self._journal is None:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                self._journal = (self.folder / JOURNAL).open("x", encoding="ascii", newline="\n")
+                self._journal = (self.folder / JOURNAL).open("xb", buffering=0)
                 write_manifest(self.folder, self._settings, self._identity, self._plan, outcome=None)
-            self._journal.write(line + "\n")
-            self._journal.flush()
+            write_fully(self._journal, f"{line}\n".encode("ascii"))
         except (OSError, ReportError) as error:
             # The run goes on: its rows are in memory, and its recordings are kept elsewhere.
             self._journal_problem = f"{self.folder}: rows are not kept: {reason_of(error)}"

@@ -20,6 +20,7 @@ from wise_pytest.errors import ReportError, RowsError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import BinaryIO
 
     from wise_pytest.errors import WiseError
 
@@ -79,6 +80,22 @@ def write_whole(
     except (OSError, ValueError) as problem:  # ValueError: a NUL or a lone surrogate in the path
         raise error(f"{path}: cannot be written: {reason_of(problem)}") from problem
     return path
+
+
+def write_fully(stream: BinaryIO, content: bytes) -> None:
+    """Write all of ``content`` to an unbuffered stream, which may take less at a time.
+
+    Appended lines go through here: of a buffered stream that the disk has no room
+    for, ``close`` would try to write the rest once more.
+
+    Raises
+    ------
+    OSError
+        If not all of it can be written.
+    """
+    view = memoryview(content)
+    while view:
+        view = view[stream.write(view) :]
 
 
 def read_limited(path: Path, limit: int) -> bytes:

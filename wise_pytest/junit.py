@@ -53,12 +53,12 @@ class JUnitHooks:
     def pytest_sessionfinish(self) -> None:
         """Add the gate as a case of its own, once it is known and before the file is written."""
         log = self._config.stash.get(xml_key, None)
-        outcome, problem = self._collecting.outcome, self._collecting.problem
-        if log is None or (outcome is None and problem is None):
+        outcome, problems = self._collecting.outcome, self._collecting.problems
+        if log is None or (outcome is None and not problems):
             return
         sentences = [] if outcome is None else [outcome.verdict.sentence, *outcome.checks]
-        passed = outcome is not None and outcome.passed and problem is None
-        said = "\n".join([*([] if problem is None else [problem]), *sentences])
+        passed = outcome is not None and outcome.passed and not problems
+        said = "\n".join([*problems, *sentences])
         for when in ("call", "teardown"):
             log.pytest_runtest_logreport(_gate_report(when, None if passed or when == "teardown" else said))
 

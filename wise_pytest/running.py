@@ -6,6 +6,7 @@ The hooks are thin: what they decide is in ``Session``.
 
 from __future__ import annotations
 
+import sys
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -17,6 +18,7 @@ from wise_pytest.collecting import REPORTED, CollectorHooks
 from wise_pytest.collector import Collector, check_writable
 from wise_pytest.comparing import open_baseline
 from wise_pytest.errors import BudgetReached, ConfigError, OptionError, TechnicalError, WiseError
+from wise_pytest.files import reason_of
 from wise_pytest.naming import slug
 from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
 from wise_pytest.panels.cells import cell_id
@@ -190,10 +192,16 @@ class RunningHooks:
         """Let a worker that is done end; close the books of one that has ended unexpectedly."""
         if error is None:
             let_end(node)
-        if error is not None and self._session.identity.books is not None:
+        books = self._session.identity.books
+        if error is None or books is None:
+            return
+        try:
             self._session.ledger.died(node.gateway.id)
-            note_left(self._session.identity.books, node.gateway.id)
-            note_death(self._session.identity.books)
+            note_left(books, node.gateway.id)
+            note_death(books)
+        except (ConfigError, OSError) as problem:
+            # Who is not told would ask again for what that worker had recorded.
+            pytest.exit(f"{books}: {reason_of(problem)}; what was recorded is kept", returncode=1)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self, session: pytest.Session) -> None:
@@ -216,8 +224,9 @@ class RunningHooks:
     def pytest_unconfigure(self) -> None:
         """Close what is open, and release the recordings' folder."""
         self._restore_signals()
-        self._session.close()
-        self._held.close()
+        for problem in self._close():
+            # Some other error has kept the session from its end, or there has been none.
+            sys.stderr.write(f"ERROR: {defuse(problem)}\n")
         if not self._in_worker:
             remove_books(self._session.identity.books)
 
@@ -304,12 +313,19 @@ class RunningHooks:
                 session.config.workeroutput[PROBLEM] = self._problem  # type: ignore[attr-defined]
             self._session.close(grace_s=WORKER_GRACE_S)
             return
-        self._session.close()
-        try:
-            self._held.close()
-        except ConfigError as error:
+        for problem in self._close():
             if self._collecting is not None:
-                self._collecting.note_problem(session, str(error))
+                self._collecting.note_problem(session, problem)
+
+    def _close(self) -> list[str]:
+        """Close what is open and pack what was recorded; what went wrong with that."""
+        problems: list[str] = []
+        for close in (self._session.close, self._held.close):
+            try:
+                close()
+            except (ConfigError, OSError) as error:
+                problems.append(str(error))
+        return problems
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_to_serializable(

@@ -53,7 +53,7 @@ def make_books() -> Path:
 
 def note_death(folder: str) -> None:
     """Let the other workers know that one has died."""
-    with (Path(folder) / DEATHS).open("ab") as stream:
+    with (Path(folder) / DEATHS).open("ab", buffering=0) as stream:
         stream.write(b"x")
 
 
@@ -78,13 +78,14 @@ def is_stopped(folder: str) -> bool:
 
 def note_present(folder: str, name: str) -> None:
     """Let the controller know that a worker may have calls under way."""
-    with suppress(FileNotFoundError):
+    with suppress(OSError):  # it is not waited for, then
         (Path(folder) / f"{PRESENT}{name}").touch()
 
 
 def note_left(folder: str, name: str) -> None:
     """Let the controller know that it has none any more, and that all are in the books."""
-    (Path(folder) / f"{PRESENT}{name}").unlink(missing_ok=True)
+    with suppress(OSError):  # it waits for a time only
+        (Path(folder) / f"{PRESENT}{name}").unlink(missing_ok=True)
 
 
 def count_present(folder: str) -> int:

@@ -379,6 +379,49 @@ def test_a_disk_that_fills_ends_the_run_and_keeps_what_was_recorded(project: Pro
     assert n_asked < server.n_requests
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
+def test_a_disk_that_has_no_room_for_the_rows_costs_a_replay_its_report_and_nothing_else(
+    project: Project, server: LoopbackServer
+):
+    assert project.run(*live(server, items=20)).status == 0
+    recorded = project.packs()
+    project.write("conftest.py", NO_SPACE)
+    run = project.run(*live(server, "--record-mode=none", items=20))
+    assert run.status == 1
+    assert "6 passed, 34 noncompliant" in run.flat
+    assert "cannot be written: File too large" in run.flat
+    (project.path / "conftest.py").unlink()
+    assert project.packs() == recorded
+    assert project.run(*live(server, "--record-mode=none", items=20)).status == 0
+
+
+BROKEN_END = """
+import pytest
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish():
+    {full}
+    raise RuntimeError("somebody else's plugin")
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit of a file's size")
+def test_what_cannot_be_packed_is_one_line_even_where_another_plugin_breaks_the_end(
+    project: Project, server: LoopbackServer
+):
+    project.write("conftest.py", BROKEN_END.format(full=NO_SPACE.strip().replace("\n", "; ")))
+    run = project.run(*live(server, items=20), crashes=True)
+    assert run.status == 1
+    assert "RuntimeError: somebody else's plugin" in run.text
+    assert "ERROR: " in run.text
+    assert "m.jsonl: cannot be written: File too large" in run.text
+    assert "CassetteError" not in run.text
+    project.write("conftest.py", BROKEN_END.format(full="pass"))
+    again = project.run(*live(server, items=20), crashes=True)
+    assert "RuntimeError: somebody else's plugin" in again.text
+    assert server.n_requests == 40
+    assert len(project.packs()["exact_count/m.jsonl"]) == 1 + 40
+
+
 def test_a_folder_that_cannot_be_written_is_said_before_anything_is_asked(
     project: Project, server: LoopbackServer
 ):

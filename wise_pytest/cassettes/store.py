@@ -23,7 +23,7 @@ from wise_pytest.cassettes.pack import (
     write_pack,
 )
 from wise_pytest.errors import CassetteError, OptionError
-from wise_pytest.files import write_whole
+from wise_pytest.files import write_fully, write_whole
 from wise_pytest.naming import slug
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class Pack:
             try:
                 if self._part is None:
                     self._part = self._open_part(session=session, writer=writer)
-                _write_fully(self._part, line)
+                write_fully(self._part, line)
                 self._sync(self._part)
             except OSError as error:
                 # What was written of this line is cut; the next recording must not be glued to it.
@@ -188,7 +188,7 @@ class Pack:
         path.parent.mkdir(parents=True, exist_ok=True)
         part = path.open("xb", buffering=0)
         try:
-            _write_fully(part, part_header(panel=self.panel, model=self.model, session=session))
+            write_fully(part, part_header(panel=self.panel, model=self.model, session=session))
         except OSError:
             part.close()
             raise
@@ -397,10 +397,3 @@ def _replaces(line: bytes, earlier: bytes, *, both_in_parts: bool, part: Path) -
     new, old = decode_line(line, where=str(part)), decode_line(earlier, where=str(part))
     comparable = both_in_parts or new.session == old.session
     return not comparable or old.recorded_at <= new.recorded_at
-
-
-def _write_fully(stream: BinaryIO, content: bytes) -> None:
-    """Write all of ``content`` to an unbuffered stream, which may take less at a time."""
-    view = memoryview(content)
-    while view:
-        view = view[stream.write(view) :]
