@@ -243,7 +243,7 @@ def write_pack(
         Of an excerpt: the pack that it was cut from. A pack that is written again is no excerpt any more.
     """
     ordered = [lines[key] for key in sorted(lines)]
-    used = {decode_line(line, where=str(path)).session for line in ordered}
+    used = {_session_of(line, where=str(path)) for line in ordered}
     described = {str(session["id"]): session for session in sessions if session["id"] in used}
     body = b"".join(ordered)
     header = {
@@ -310,14 +310,27 @@ def _sessions(header: Mapping[str, Any], path: Path) -> tuple[Mapping[str, Any],
 
 
 def _key_of(line: bytes, *, where: str) -> RecordingKey:
-    """The key of a line, decoded from its beginning alone; the pack's digest vouches for the rest."""
+    """The key of a line; the pack's digest vouches for the rest."""
+    record = _beginning(line, before=b',"session":', where=where)
     try:
-        record = json.loads(line[: line.index(b',"session":')] + b"}")
         return (
             _typed(record["item"], str),
             _typed(record["form"], str),
             _typed(record["repetition"], int),
         )
+    except UNREADABLE as error:
+        raise CassetteError(f"{where}: not a recording; {RESTORE}") from error
+
+
+def _session_of(line: bytes, *, where: str) -> str:
+    """The session that made a recording; of a line that is known to hold one."""
+    return str(_beginning(line, before=b',"recorded_at":', where=where)["session"])
+
+
+def _beginning(line: bytes, *, before: bytes, where: str) -> Any:
+    """The first fields of a line, decoded alone: most of its length is in the others."""
+    try:
+        return json.loads(line[: line.index(before)] + b"}")
     except UNREADABLE as error:
         raise CassetteError(f"{where}: not a recording; {RESTORE}") from error
 
@@ -339,10 +352,11 @@ def _typed(value: Any, kind: type) -> Any:
 
 
 def _headers(value: Any) -> dict[str, list[str]]:
-    return {
-        name: [_typed(part, str) for part in _typed(parts, list)]
-        for name, parts in _typed(value, dict).items()
-    }
+    headers: dict[str, list[str]] = _typed(value, dict)
+    for parts in headers.values():
+        if not {str}.issuperset(map(type, _typed(parts, list))):
+            raise TypeError("expected texts")
+    return headers
 
 
 def _body_to_json(body: bytes) -> str | dict[str, str]:

@@ -194,7 +194,7 @@ def _checks(document: Document) -> TableView:
 
 @functools.cache
 def page_template() -> Template:
-    """The template, compiled; a run has that done while it waits for replies."""
+    """The template, compiled with those that it takes in; a run has that done while it waits for replies."""
     environment = Environment(
         loader=FileSystemLoader(_TEMPLATES),
         autoescape=True,
@@ -203,6 +203,8 @@ def page_template() -> Template:
         lstrip_blocks=True,
         finalize=_plain,
     )
+    for name in environment.list_templates(extensions=["j2"]):
+        environment.get_template(name)  # it keeps what it has compiled
     return environment.get_template("page.html.j2")
 
 
