@@ -38,7 +38,7 @@ MANIFEST = "manifest.json"
 MANIFEST_SCHEMA = "wise.manifest/1"
 _LIMIT = re.compile(r"-?[0-9]{1,40}(/0*[1-9][0-9]{0,39}|\.[0-9]{1,40})?")
 _HINT = "delete it to audit the rows alone"
-_DISTRIBUTIONS = ("pytest", "pytest-recording", "vcrpy", "httpx", "pandas", "numpy", "scipy")
+_DISTRIBUTIONS = ("pytest", "pytest-recording", "vcrpy", "h11", "httpx", "pandas", "numpy", "scipy")
 
 PairKey: TypeAlias = tuple[str, str, int]
 """(item, form, repetition): a cell within its pair."""

@@ -519,7 +519,10 @@ class Session:
         return {
             "id": self.identity.run,
             "started_at": self.identity.started_at,
-            "software": {"wise-pytest": __version__, "vcrpy": version("vcrpy"), "httpx": version("httpx")},
+            "software": {
+                "wise-pytest": __version__,
+                **{name: version(name) for name in ("vcrpy", "h11", "httpx")},
+            },
             "provider": endpoint.provider,
             "protocol": endpoint.protocol,
             "api_model": endpoint.api_model,
