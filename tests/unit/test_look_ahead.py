@@ -103,7 +103,7 @@ def test_each_is_asked_once_and_gets_its_own_reply(client: Client):
         replies = [take(client, ask) for ask in asks]
         assert server.n_requests == 12
     assert [text(reply) for reply in replies] == [f"to q{n}" for n in range(12)]
-    assert crowd.most == 4
+    assert 1 < crowd.most <= 4
     assert all(reply.kept and reply.attempts == 1 for reply in replies)
     assert [len(ask.kept) for ask in asks] == [1] * 12
 
