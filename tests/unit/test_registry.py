@@ -15,7 +15,12 @@ from wise_pytest.endpoints.urls import is_loopback, is_private
 from wise_pytest.errors import ModelError
 from wise_pytest.panels.model import Decoding
 
-BUNDLED = ["smollm2-135m-instruct", "qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct"]
+BUNDLED = [
+    "smollm2-135m-instruct",
+    "qwen2.5-coder-0.5b-instruct",
+    "qwen2.5-coder-1.5b-instruct",
+    "gemma-3-270m",
+]
 
 
 def user(toml: str) -> dict[str, Any]:
@@ -32,7 +37,7 @@ def chosen(*patterns: str, registry: Any = None) -> list[tuple[str, bool]]:
 
 def test_the_bundled_models_come_first_and_say_what_answered():
     registry = load_registry()
-    assert list(registry)[:3] == BUNDLED
+    assert list(registry)[: len(BUNDLED)] == BUNDLED
     for name in BUNDLED:
         endpoint = registry[name]
         assert endpoint.bundled
@@ -42,7 +47,7 @@ def test_the_bundled_models_come_first_and_say_what_answered():
         assert endpoint.api_model == name
         assert set(endpoint.weights) == {"file", "sha256", "quantization", "source", "licence"}
         assert endpoint.weights["file"] == f"{name}.gguf"
-    assert [registry[name].provider for name in BUNDLED] == ["HuggingFaceTB", "Qwen", "Qwen"]
+    assert [registry[name].provider for name in BUNDLED] == ["HuggingFaceTB", "Qwen", "Qwen", "Google"]
 
 
 def test_openai_models():

@@ -26,6 +26,7 @@ from wise_pytest.report.writer import Generations, write_report
 ROOT = Path(__file__).parents[2]
 SAMPLE = ROOT / "reports" / "sample"
 CASSETTES = ROOT / "cassettes"
+MODELS = ("qwen2.5-coder-0.5b-instruct", "qwen2.5-coder-1.5b-instruct", "smollm2-135m-instruct")
 USAGE = ("input_tokens", "output_tokens", "reasoning_tokens")
 
 
@@ -65,9 +66,10 @@ def differences(one, other, path=""):
 
 
 def test_its_rows_are_those_of_the_recordings(rows):
-    packs = sorted(CASSETTES.glob("*/*.jsonl"))
+    packs = [CASSETTES / "exact_count" / f"{model}.jsonl" for model in MODELS]
     n_recorded = sum(json.loads(pack.read_text("ascii").partition("\n")[0])["recordings"] for pack in packs)
     assert len(rows) == n_recorded
+    assert {row.model for row in rows} == set(MODELS)
     replies = recorded_replies(rows, CASSETTES)
     assert len(replies) == len(rows)
     for row in rows:
