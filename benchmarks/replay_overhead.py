@@ -1,16 +1,18 @@
-"""How much longer it takes to replay 1,800 cells than to run 1,800 empty parametrized tests.
+"""How much longer it takes to replay cells than to run as many empty parametrized tests.
 
 Both are whole pytest processes on this machine, run in turn; each ratio is of a
-pair, and the median is printed. The cells are replayed from recordings that the
-script makes first against a loopback server of its own.
+pair, and the median is printed. There are 1,800 cells, replayed from recordings that
+the script makes first against a loopback server of its own; or, with ``--bundled``,
+all tests of ``test_panels`` with everything that is recorded in ``cassettes``.
 
-    python benchmarks/replay_overhead.py [--pairs 5] [--workers N]
+    python benchmarks/replay_overhead.py [--pairs 5] [--workers N] [--bundled]
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -28,17 +30,18 @@ import pytest
 def test_exact_count(wise):
     wise.score(wise.ask())
 """
-EMPTY_TEST = f"""\
+EMPTY_TEST = """\
 import pytest
 
-IDS = [f"exact_count-model-i{{n}}-pos-r1" for n in range({CELLS})]
+IDS = [f"exact_count-model-i{n}-pos-r1" for n in range(CELLS)]
 
 
-@pytest.mark.parametrize("number", range({CELLS}), ids=IDS)
+@pytest.mark.parametrize("number", range(CELLS), ids=IDS)
 def test_empty(number):
     pass
 """
-LOOPBACK = Path(__file__).parent.parent / "tests" / "loopback.py"
+ROOT = Path(__file__).parent.parent
+LOOPBACK = ROOT / "tests" / "loopback.py"
 
 
 def main() -> None:
@@ -47,25 +50,40 @@ def main() -> None:
     )
     parser.add_argument("--pairs", type=int, default=5, help="pairs of runs (default: 5)")
     parser.add_argument("--workers", help="run both under xdist with -n WORKERS")
+    parser.add_argument("--bundled", action="store_true", help="replay everything that is bundled")
     parsed = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        (folder / "panel").mkdir()
         (folder / "empty").mkdir()
-        (folder / "panel" / "test_panel.py").write_text(PANEL_TEST, encoding="utf-8")
-        (folder / "empty" / "test_empty.py").write_text(EMPTY_TEST, encoding="utf-8")
-        model = record(folder / "panel")
+        if parsed.bundled:
+            shutil.copytree(ROOT / "test_panels", folder / "panel")
+            replay = ["--model", "*", "--wise-cassettes", str(ROOT / "cassettes"), "--block-network"]
+            n_tests = count_tests(folder / "panel", replay)
+        else:
+            (folder / "panel").mkdir()
+            (folder / "panel" / "test_panel.py").write_text(PANEL_TEST, encoding="utf-8")
+            replay, n_tests = ["--model", record(folder / "panel")], CELLS
+        empty = EMPTY_TEST.replace("CELLS", str(n_tests))
+        (folder / "empty" / "test_empty.py").write_text(empty, encoding="utf-8")
         extra = ["-n", parsed.workers] if parsed.workers else []
         ratios = []
         for _ in range(parsed.pairs):
             empty_s = timed(folder / "empty", extra)
-            replay_s = timed(folder / "panel", ["--model", model, *extra])
+            replay_s = timed(folder / "panel", [*replay, *extra])
             ratios.append(replay_s / empty_s)
             print(f"empty {empty_s:.2f} s, replay {replay_s:.2f} s, ratio {ratios[-1]:.2f}")
     print(
         f"replay_overhead: median ratio {statistics.median(ratios):.2f} "
-        f"({CELLS} replayed cells against {CELLS} empty tests, {parsed.pairs} pairs, {os.cpu_count()} cores)"
+        f"({n_tests} tests of a replay against as many empty ones, {parsed.pairs} pairs, "
+        f"{os.cpu_count()} cores)"
     )
+
+
+def count_tests(folder: Path, extra: list[str]) -> int:
+    """How many tests pytest collects, those of what is not recorded among them."""
+    command = [sys.executable, "-m", "pytest", "--co", "-q", "-p", "no:cacheprovider", *extra]
+    collected = subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True)
+    return sum("::" in line for line in collected.stdout.splitlines())
 
 
 def record(folder: Path) -> str:
