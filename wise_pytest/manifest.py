@@ -25,7 +25,7 @@ from wise_pytest.audit.rules import THRESHOLDS, GateRules, Rule, Thresholds, par
 from wise_pytest.errors import OptionError, RowsError
 from wise_pytest.files import read_document, write_whole
 from wise_pytest.records import JOURNAL
-from wise_pytest.settings import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED, Shard
+from wise_pytest.values import MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED, Shard
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

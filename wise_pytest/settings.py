@@ -8,23 +8,28 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.endpoints.registry import MAX_CONCURRENCY
 from wise_pytest.errors import OptionError, PanelError
 from wise_pytest.files import read_limited
 from wise_pytest.options import (
     DEFAULT_CASSETTES,
     DEFAULT_OUT,
-    DEFAULT_REPLICATES,
-    DEFAULT_SEED,
     GATE_OPTIONS,
     OPTIONS,
     option_value,
+)
+from wise_pytest.values import (
+    bootstrap_replicates,
+    bootstrap_seed,
+    concurrency,
+    over_zero,
+    parse_models_map,
+    parse_shard,
+    positive,
 )
 
 if TYPE_CHECKING:
@@ -37,20 +42,15 @@ if TYPE_CHECKING:
     from wise_pytest.options import Option
     from wise_pytest.panels.catalog import Catalog
     from wise_pytest.report.kinds import ReportKind
+    from wise_pytest.values import Shard
 
 WEIGHTS_NOTE = "weights_sha256"
 """The note that says which file a local server was started with."""
 PLACES = frozenset({"out", "cassettes", "report", "note", "concurrency", "rpm", "max-cost"})
 """Options that say where, with what remark and how fast, and ask for nothing."""
-MAX_REPETITIONS = 10_000
 SETTINGS_KEYS = ("default_models", "models", "gate", "panels")
 """What ``[tool.wise]`` may hold."""
-MAX_SEED = 2**63 - 1
-MAX_REPLICATES = 1_000_000
-MAX_SHARDS = 99_999
 MAX_SETTINGS_BYTES = 1_000_000
-MAX_AMOUNT = 1e9
-"""No budget and no rate is larger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,18 +62,6 @@ class BaselineSettings:
     """Names of this run to names of the baseline."""
     shared: bool
     """Whether what both share is enough."""
-
-
-@dataclass(frozen=True, slots=True)
-class Shard:
-    """A part of a plan."""
-
-    index: int
-    """From 1."""
-    of: int
-
-    def __str__(self) -> str:
-        return f"shard {self.index} of {self.of}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +159,7 @@ def _build(
         panels=panels,
         forms=forms,
         items=values["items"],
-        repetitions=_positive(values["repetitions"], "--wise-repetitions"),
+        repetitions=positive(values["repetitions"], "--wise-repetitions"),
         out=_place(config, "out", values["out"]) or config.rootpath / DEFAULT_OUT,
         cassettes=_recordings(config, values["cassettes"]),
         reports=_reports(config, values["report"]),
@@ -191,7 +179,7 @@ def _build(
         ),
         baseline=_baseline(config, values, [selected.endpoint.name for selected in models]),
         shard=parse_shard(values["shard"], "--wise-shard"),
-        concurrency=_concurrency(values["concurrency"]),
+        concurrency=concurrency(values["concurrency"]),
         requests_per_minute=_rates(values["rpm"], models),
         max_cost_usd=_max_cost(values["max-cost"], models),
         plan_only=bool(values["plan"]),
@@ -293,14 +281,6 @@ def _check_items(text: str | None, panels: Sequence[str] | None, catalog: Catalo
         raise OptionError(f"--wise-items: {error}") from error
 
 
-def _positive(text: str | None, name: str) -> int | None:
-    if text is None:
-        return None
-    if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > MAX_REPETITIONS:
-        raise OptionError(f"{name}: must be a whole number from 1 to {MAX_REPETITIONS}, not {text!r}")
-    return int(text)
-
-
 def _openings(config: pytest.Config, text: str | None) -> tuple[str, ...] | None:
     path = _place(config, "openings", text)
     if path is None:
@@ -308,37 +288,6 @@ def _openings(config: pytest.Config, text: str | None) -> tuple[str, ...] | None
     from wise_pytest.audit.texts import read_openings
 
     return read_openings(path, option="--wise-openings")
-
-
-def bootstrap_seed(text: str | None, name: str) -> int:
-    """The seed that an option gives, or the default.
-
-    Raises
-    ------
-    OptionError
-        If it is no whole number, or out of range.
-    """
-    return _whole(text, name, default=DEFAULT_SEED, most=MAX_SEED)
-
-
-def bootstrap_replicates(text: str | None, name: str) -> int:
-    """The number of replicates that an option gives, or the default; 0 for no bootstrap.
-
-    Raises
-    ------
-    OptionError
-        If it is no whole number, or out of range.
-    """
-    return _whole(text, name, default=DEFAULT_REPLICATES, most=MAX_REPLICATES)
-
-
-def _whole(text: str | None, name: str, *, default: int, most: int) -> int:
-    if text is None:
-        return default
-    # The length is checked first: Python refuses to read very long numbers.
-    if not (text.isascii() and text.isdigit()) or len(text) > len(str(most)) or int(text) > most:
-        raise OptionError(f"{name}: must be a whole number from 0 to {most}, not {text!r}")
-    return int(text)
 
 
 def _place(config: pytest.Config, name: str, text: str | None) -> Path | None:
@@ -425,15 +374,6 @@ def _record_mode(config: pytest.Config, *, plan_only: bool) -> str:
     return str(given or ("once" if plan_only else "none"))
 
 
-def _concurrency(text: str | None) -> int | None:
-    if text is None:
-        return None
-    count = _whole(text, "--wise-concurrency", default=0, most=MAX_CONCURRENCY)
-    if count == 0:
-        raise OptionError(f"--wise-concurrency: must be a whole number from 1 to {MAX_CONCURRENCY}, not '0'")
-    return count
-
-
 def _rates(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, float]:
     """Requests a minute by provider; under the empty name those of every other one."""
     providers = {selected.endpoint.provider for selected in models}
@@ -445,7 +385,7 @@ def _rates(texts: Sequence[str], models: Sequence[Selected]) -> dict[str, float]
                 f"--wise-rpm: no model of this run is from {provider!r}, only from "
                 f"{', '.join(sorted(providers)) or 'nobody'}"
             )
-        rates[provider] = _over_zero(number, "--wise-rpm", "requests a minute")
+        rates[provider] = over_zero(number, "--wise-rpm", "requests a minute")
     return rates
 
 
@@ -453,7 +393,7 @@ def _max_cost(text: str | None, models: Sequence[Selected]) -> float | None:
     """The budget; every model that costs anything must have a price."""
     if text is None:
         return None
-    budget = _over_zero(text, "--wise-max-cost", "US dollars")
+    budget = over_zero(text, "--wise-max-cost", "US dollars")
     for endpoint in (selected.endpoint for selected in models):
         if endpoint.price is None and not endpoint.local:
             raise OptionError(
@@ -462,16 +402,6 @@ def _max_cost(text: str | None, models: Sequence[Selected]) -> float | None:
                 "price = { input_usd = 0.4, output_usd = 1.6, as_of = 2026-07-02 }"
             )
     return budget
-
-
-def _over_zero(text: str, name: str, unit: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < MAX_AMOUNT:
-        raise OptionError(f"{name}: must be a number over 0, in {unit}, not {text!r}")
-    return number
 
 
 def gate_rules(
@@ -552,38 +482,3 @@ def _baseline(
             raise OptionError("--wise-baseline-map and --wise-baseline-shared need --wise-baseline FILE")
         return None
     return BaselineSettings(path=path, models=mapped, shared=bool(values["baseline-shared"]))
-
-
-def parse_models_map(texts: Sequence[str], name: str) -> dict[str, str]:
-    """Read ``NEW=OLD``, each new model once.
-
-    Raises
-    ------
-    OptionError
-        If a text is something else.
-    """
-    mapped: dict[str, str] = {}
-    for text in texts:
-        new, equals, old = text.partition("=")
-        if not new or not equals or not old or new in mapped:
-            raise OptionError(f"{name}: must be NEW=OLD, each NEW once, not {text!r}")
-        mapped[new] = old
-    return mapped
-
-
-def parse_shard(text: str | None, name: str) -> Shard | None:
-    """Read ``I/N``.
-
-    Raises
-    ------
-    OptionError
-        If it is something else, or there is no such part.
-    """
-    if text is None:
-        return None
-    found = re.fullmatch(r"([0-9]{1,5})/([0-9]{1,5})", text)
-    if found is None or not 1 <= int(found[1]) <= int(found[2]):
-        raise OptionError(
-            f"{name}: must be I/N with I from 1 to N and N at most {MAX_SHARDS}, such as 2/4, not {text!r}"
-        )
-    return Shard(int(found[1]), int(found[2]))

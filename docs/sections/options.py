@@ -13,7 +13,7 @@ from wise_pytest.endpoints.registry import _USER_FIELDS, MAX_CONCURRENCY, WEIGHT
 from wise_pytest.options import GATE_OPTIONS, OPTIONS
 from wise_pytest.report.kinds import NAMES
 from wise_pytest.report.writer import STEP_SUMMARY
-from wise_pytest.settings import MAX_AMOUNT, MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED
+from wise_pytest.values import MAX_AMOUNT, MAX_REPETITIONS, MAX_REPLICATES, MAX_SEED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ from wise_pytest.cli import main
 from wise_pytest.errors import OptionError
 from wise_pytest.options import OPTIONS
 from wise_pytest.records import Row
-from wise_pytest.settings import MAX_REPLICATES, MAX_SEED, bootstrap_replicates, bootstrap_seed
+from wise_pytest.values import MAX_REPLICATES, MAX_SEED, bootstrap_replicates, bootstrap_seed
 
 if TYPE_CHECKING:
     from pathlib import Path

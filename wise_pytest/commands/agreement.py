@@ -41,7 +41,7 @@ def _agreement(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.ratings import read_key, read_ratings, with_forms
     from wise_pytest.files import write_whole
     from wise_pytest.report.agreement import agreement_lines, render_agreement
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed
+    from wise_pytest.values import bootstrap_replicates, bootstrap_seed
 
     seed = bootstrap_seed(parsed.seed, "--seed")
     replicates = bootstrap_replicates(parsed.replicates, "--replicates")

@@ -114,7 +114,7 @@ def _statistics(parsed: argparse.Namespace, runs: Sequence[RunRecord]) -> Statis
     """An audit of a run's rows is the run's own audit again, unless it is asked for something else."""
     from wise_pytest.again import statistics_of
     from wise_pytest.audit.texts import read_openings
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed
+    from wise_pytest.values import bootstrap_replicates, bootstrap_seed
 
     return statistics_of(
         runs,

@@ -61,7 +61,8 @@ def _compare(parsed: argparse.Namespace) -> int:
     from wise_pytest.report.comparison import comparison_lines
     from wise_pytest.report.csvfiles import render_comparison_tables
     from wise_pytest.report.markdown import render_comparison
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of, parse_models_map
+    from wise_pytest.settings import catalog_of
+    from wise_pytest.values import bootstrap_replicates, bootstrap_seed, parse_models_map
 
     catalog = catalog_of(Path.cwd())
     before, after, models = _sides(parsed, parse_models_map(parsed.map, "--map"))

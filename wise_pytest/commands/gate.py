@@ -79,7 +79,8 @@ def compare_again(
     from wise_pytest.audit.comparison import Asked, compare
     from wise_pytest.comparing import baseline_at
     from wise_pytest.errors import OptionError
-    from wise_pytest.settings import catalog_of, parse_models_map
+    from wise_pytest.settings import catalog_of
+    from wise_pytest.values import parse_models_map
 
     models = parse_models_map(parsed.baseline_map, "--baseline-map")
     if parsed.baseline is None:

@@ -97,8 +97,8 @@ def _plan_power(parsed: argparse.Namespace) -> int:
     import numpy as np
 
     from wise_pytest.audit.rows import read_table
-    from wise_pytest.settings import bootstrap_seed
     from wise_pytest.stats.power import simulate_power
+    from wise_pytest.values import bootstrap_seed
 
     wanted = _percent(parsed.power, "--power")
     items, repetitions = _sizes(parsed.items, "--items"), _sizes(parsed.repetitions, "--repetitions")

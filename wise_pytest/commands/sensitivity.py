@@ -36,7 +36,8 @@ def _sensitivity(parsed: argparse.Namespace) -> int:
     from wise_pytest.audit.document import dump, to_document
     from wise_pytest.files import write_whole
     from wise_pytest.report.beyond import sensitivity_lines
-    from wise_pytest.settings import bootstrap_replicates, bootstrap_seed, catalog_of
+    from wise_pytest.settings import catalog_of
+    from wise_pytest.values import bootstrap_replicates, bootstrap_seed
 
     seed = None if parsed.seed is None else bootstrap_seed(parsed.seed, "--seed")
     replicates = (
