@@ -25,12 +25,15 @@ SMALL = 11.5
 Anchor = Literal["start", "middle", "end"]
 
 _WIDTHS = {
-    **dict.fromkeys("il.,:;'|! ", 0.33),
-    **dict.fromkeys("fjrt()[]{}/\\-I", 0.42),
-    **dict.fromkeys("mwMW@%—…", 0.98),
+    **dict.fromkeys("il.,:;'|! ", 33),
+    **dict.fromkeys("fjrt()[]{}/\\-I", 42),
+    **dict.fromkeys("mwMW@%—…", 98),
 }
-"""Of the marks that are not about as wide as most, in parts of the size."""
-_SMALL_LETTER, _CAPITAL, _DOUBLE = 0.64, 0.74, 1.0
+"""Of the marks that are not about as wide as most, in hundredths of the size: whole numbers, since
+versions of Python add fractions up differently."""
+_SMALL_LETTER, _CAPITAL, _DOUBLE = 64, 74, 100
+_SLACK = 1e-6
+"""What adding a margin to a width and taking it off again may change."""
 _FIRST_DOUBLE = 0x1100
 """From here on, roughly, characters are as wide as high."""
 _TAIL_SHARES = (0.5, 0.65, 0.35, 0.8, 0.2)
@@ -40,11 +43,16 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 def text_width(text: str, size: float = SIZE, *, bold: bool = False) -> float:
     """About how wide a text is; rather too wide than too narrow, since the reader's font is not known."""
-    parts = (_mark_width(mark) for mark in text)
-    return sum(parts) * size * (1.06 if bold else 1.0)
+    hundredths = sum(map(_mark_width, text))
+    return hundredths * size * (106 if bold else 100) / 10_000
 
 
-def _mark_width(mark: str) -> float:
+def fits(text: str, width: float, size: float = SIZE, *, bold: bool = False) -> bool:
+    """Whether a text is at most so wide; one that is as wide as a room was made for it is."""
+    return text_width(text, size, bold=bold) < width + _SLACK
+
+
+def _mark_width(mark: str) -> int:
     known = _WIDTHS.get(mark)
     if known is not None:
         return known
@@ -58,7 +66,7 @@ def wrap(text: str, width: float, size: float = SIZE, *, bold: bool = False) -> 
     lines: list[str] = []
     for word in (cut(word, width, size) for word in text.split(" ")):
         joined = f"{lines[-1]} {word}" if lines else word
-        if lines and text_width(joined, size, bold=bold) <= width:
+        if lines and fits(joined, width, size, bold=bold):
             lines[-1] = joined
         else:
             lines.append(word)
@@ -67,12 +75,12 @@ def wrap(text: str, width: float, size: float = SIZE, *, bold: bool = False) -> 
 
 def cut(text: str, width: float, size: float = SIZE, *, tail_share: float = 0.5) -> str:
     """``text`` cut in its middle to at most ``width``: names often differ only at their ends."""
-    if text_width(text, size) <= width:
+    if fits(text, width, size):
         return text
     for kept in range(len(text) - 1, 1, -1):
         tail = int(kept * tail_share)
         shorter = f"{text[: kept - tail]}…{text[len(text) - tail :]}"
-        if text_width(shorter, size) <= width:
+        if fits(shorter, width, size):
             return shorter
     return "…"
 
@@ -90,7 +98,7 @@ def cut_apart(names: Iterable[str], width: float, size: float = SIZE) -> dict[st
             return found
     # Numbered, where no cut tells them apart.
     room = width - text_width(f" ({len(found)})", size)
-    short = {name: name if text_width(name, size) <= width else cut(name, room, size) for name in found}
+    short = {name: name if fits(name, width, size) else cut(name, room, size) for name in found}
     cuts = list(short.values())
     return {
         name: said if cuts.count(said) == 1 else f"{said} ({place})"

@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.report.figures.drawing import SIZE, cut_apart, text_width
+from wise_pytest.report.figures.drawing import SIZE, cut_apart, fits, text_width
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -72,12 +72,12 @@ def widest_part(names: Iterable[str], size: float = SIZE) -> float:
 def _lines(name: str, width: float, size: float) -> tuple[str, ...]:
     lines: list[str] = []
     for piece in _PIECE.findall(name):
-        if lines and text_width(lines[-1] + piece.rstrip(), size, bold=True) <= width:
+        if lines and fits(lines[-1] + piece.rstrip(), width, size, bold=True):
             lines[-1] += piece
             continue
         lines.append("")
         for mark in piece:
-            if lines[-1] and text_width(lines[-1] + mark, size, bold=True) > width:
+            if lines[-1] and not fits(lines[-1] + mark, width, size, bold=True):
                 lines.append("")
             lines[-1] += mark
     return tuple(line.strip() for line in lines if line.strip())
