@@ -119,7 +119,8 @@ class CollectorHooks:
             self.note_problem(session, str(error))
         if self._usage is not None:
             session.exitstatus = pytest.ExitCode.USAGE_ERROR
-            return
+        if session.exitstatus == pytest.ExitCode.USAGE_ERROR:
+            return  # what was asked for cannot be done: there is nothing to audit
         option = session.config.option
         if self._collector.plan_only or any(getattr(option, name, False) for name in WITHOUT_TESTS):
             return

@@ -318,6 +318,7 @@ def test_a_key_is_asked_for_only_where_a_model_would_be_called(
     first = project.run(*MODELS, *grid(), "--record-mode=once", *mode)
     assert first.status == 4
     assert "anthropic-model: needs a key in the environment variable A_KEY or OTHER_KEY" in first.flat
+    assert "wise audit" not in first.flat  # nothing could run, and nothing is to be audited
     assert server.n_requests == 0
     # Without that model's tests it is not called, and neither is anybody by a session that only collects.
     one = project.run(*MODELS, *grid(), "--record-mode=once", "-k", "openai", *mode)
