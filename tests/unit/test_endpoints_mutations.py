@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from wise_pytest.endpoints.model import Reply
 
 HIDDEN = "HIDDEN"
-N_SEEDED = 30_000
+N_SEEDED = 10_000
 SHAPES: dict[str, list[Any]] = {
     "openai": [
         {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import gzip
 import os
 import re
@@ -40,10 +41,7 @@ from wise_pytest.verifiers import get_verifier
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "wise_pytest"
-TREES = {
-    path.relative_to(PACKAGE).as_posix(): ast.parse(path.read_text("utf-8"))
-    for path in sorted(PACKAGE.rglob("*.py"))
-}
+MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
 RUN_PROGRAMS = {"commands/running.py", "local/server.py", "local/weights.py"}
 """Modules that start a process: pytest, the model server, and pip for its weights."""
 LENGTH = 200_000
@@ -80,6 +78,11 @@ def sparse(path: Path, size: int) -> Path:
     return path
 
 
+@functools.cache
+def tree_of(module: str) -> ast.Module:
+    return ast.parse((PACKAGE / module).read_text("utf-8"))
+
+
 def calls(tree: ast.AST) -> list[ast.Call]:
     return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
 
@@ -87,12 +90,12 @@ def calls(tree: ast.AST) -> list[ast.Call]:
 # Nothing that is read is run. test_layers forbids pickle, yaml.load, eval, exec, compile and shells
 
 
-@pytest.mark.parametrize("module", TREES)
+@pytest.mark.parametrize("module", MODULES)
 def test_no_module_unpacks_archives_or_makes_templates_of_data(module: str):
-    names = {ast.unparse(call.func).rpartition(".")[2] for call in calls(TREES[module])}
+    names = {ast.unparse(call.func).rpartition(".")[2] for call in calls(tree_of(module))}
     forbidden = {"extract", "extractall", "unpack_archive", "from_string", "mktemp", "execv", "system"}
     assert names.isdisjoint(forbidden)
-    lines = {ast.unparse(node) for node in ast.walk(TREES[module]) if isinstance(node, ast.Import)}
+    lines = {ast.unparse(node) for node in ast.walk(tree_of(module)) if isinstance(node, ast.Import)}
     assert "import yaml" not in lines
     assert module in RUN_PROGRAMS or "import subprocess" not in lines
 
@@ -101,7 +104,7 @@ def test_programs_are_started_by_lists_of_arguments():
     started = [
         call
         for module in RUN_PROGRAMS
-        for call in calls(TREES[module])
+        for call in calls(tree_of(module))
         if ast.unparse(call.func) in {"subprocess.run", "subprocess.Popen"}
     ]
     assert len(started) == 4
@@ -113,8 +116,8 @@ def test_programs_are_started_by_lists_of_arguments():
 def test_pages_are_made_of_the_packages_templates_only_and_escape_everything():
     environments = [
         (module, call)
-        for module, tree in TREES.items()
-        for call in calls(tree)
+        for module in MODULES
+        for call in calls(tree_of(module))
         if ast.unparse(call.func) == "Environment"
     ]
     ((module, call),) = environments

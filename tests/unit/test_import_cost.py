@@ -261,7 +261,8 @@ def test_a_replay_and_an_audit_need_no_extra(project):
     ],
 )
 def test_what_needs_an_extra_that_is_absent_names_it(project, command, extra):
-    replay(project)
+    if "reports/latest" in command:
+        replay(project)
     ratings = "item,form,target,annotator,exact_n,clarity,naturalness,ambiguity,complexity\n" + "".join(
         f"{form}-{item},{form},5,A{annotator},1,{annotator},4,1,{item}\n"
         for item in (1, 2, 3)

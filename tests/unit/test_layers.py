@@ -1,6 +1,7 @@
 """Who may import whom, read from the source: the layers of the design, and what no module may do."""
 
 import ast
+import functools
 import sys
 from pathlib import Path
 
@@ -80,13 +81,19 @@ FORBIDDEN_CALLS = {
 }
 
 
+@functools.cache
+def parsed(source):
+    """The tree, for tests that only look at it."""
+    return ast.parse(source)
+
+
 def imports_of(source, module, *, is_package=False, runtime_only=True, nested=True):
     """The modules that ``source`` imports when it runs; ``from a import b`` gives ``a.b``.
 
     Imports within functions count where ``nested`` is set. Those under ``TYPE_CHECKING``
     never run, and count only where ``runtime_only`` is not set.
     """
-    pending = [ast.parse(source)]
+    pending = [parsed(source)]
     found = []
     while pending:
         node = pending.pop()
@@ -139,6 +146,7 @@ def name_of(path):
 SOURCES = {name_of(path): path for path in sorted(ROOT.rglob("*.py"))}
 
 
+@functools.cache
 def runtime_imports(module, **how):
     path = SOURCES[module]
     return imports_of(path.read_text("utf-8"), module, is_package=path.name == "__init__.py", **how)
@@ -298,7 +306,7 @@ def test_statistics_know_neither_pytest_nor_data_frames_even_as_types():
 @pytest.mark.parametrize("module", SOURCES)
 def test_a_module_does_nothing_that_is_not_for_it_to_do(module):
     assert not first_parts(runtime_imports(module, runtime_only=False)) & FORBIDDEN_IMPORTS
-    tree = ast.parse(SOURCES[module].read_text("utf-8"))
+    tree = parsed(SOURCES[module].read_text("utf-8"))
     called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     assert called & FORBIDDEN_CALLS == set()
     assert FORBIDDEN_CALLS.isdisjoint(runtime_imports(module))
