@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.loopback import LoopbackServer
 from tests.plugin.harness import FOREIGN_VARIABLES, MODES, Project, Recorded
+from tests.plugin.warm import WarmPython
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 _CACHE = pytest.StashKey[Recorded]()
 
@@ -19,13 +25,27 @@ def mode(request: pytest.FixtureRequest) -> tuple[str, ...]:
     return MODES[request.param]
 
 
+@pytest.fixture(scope="session")
+def warm() -> Iterator[WarmPython | None]:
+    """What the runs of quick tests are forked from, where that is safe."""
+    if sys.platform != "linux":
+        yield None
+        return
+    python = WarmPython()
+    yield python
+    python.close()
+
+
 @pytest.fixture
-def project(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Project:
+def project(
+    request: pytest.FixtureRequest, pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> Project:
     """An empty folder but for one panel's test, and an environment without anything of ours."""
     for name in list(os.environ):
         if FOREIGN_VARIABLES.match(name):
             monkeypatch.delenv(name)
-    return Project(pytester)
+    takes_its_time = any(map(request.node.get_closest_marker, ("slow", "neighbours", "local_model")))
+    return Project(pytester, None if takes_its_time else request.getfixturevalue("warm"))
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,7 +17,8 @@ import pytest
 if TYPE_CHECKING:
     import signal
     from collections.abc import Callable, Sequence
-    from pathlib import Path
+
+    from tests.plugin.warm import WarmPython
 
 PANEL_TEST = """\
 import pytest
@@ -64,6 +66,12 @@ import signal, sys, pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(pytest.main(sys.argv[1:]))
 """
+
+
+PYTEST = "import runpy; runpy.run_module('pytest', run_name='__main__', alter_sys=True)"
+WISE = "from wise_pytest.cli import main; raise SystemExit(main())"
+READ_AT_START = re.compile(r"PYTHON(?!PATH$|UNBUFFERED$)")
+"""Variables that only a new Python heeds."""
 
 
 @dataclass(frozen=True)
@@ -123,11 +131,17 @@ def without_run(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 class Project:
-    """A user's folder with a panel's test in it, and the ways to run pytest there."""
+    """A user's folder with a panel's test in it, and the ways to run pytest there.
 
-    def __init__(self, pytester: pytest.Pytester) -> None:
+    Runs are forks of ``warm``, each with a process of its own; without it, every
+    one is a new Python.
+    """
+
+    def __init__(self, pytester: pytest.Pytester, warm: WarmPython | None) -> None:
         self.path = pytester.path
         self._pytester = pytester
+        self._warm = warm
+        self._n_runs = 0
         self.write("test_panel.py", PANEL_TEST)
 
     def write(self, name: str, text: str) -> Path:
@@ -150,11 +164,14 @@ class Project:
         internal error only if pytest itself ``may_break``.
         """
         before = self.run_folders()
-        result = self._pytester.runpytest_subprocess(*self._plugins(loads), *arguments, timeout=timeout_s)
-        text = ANSI.sub("", result.stdout.str() + "\n" + result.stderr.str())
+        self._n_runs += 1
+        temporary = f"--basetemp={self.path / f'runpytest-{self._n_runs}'}"
+        command = (temporary, *self._plugins(loads), *arguments)
+        status, output = self._python(PYTEST, command, timeout_s=timeout_s, new=bool(loads))
+        text = ANSI.sub("", output)
         assert may_break or "INTERNALERROR" not in text, text
         assert crashes or "Traceback" not in text, text
-        return Finished(int(result.ret), text, self._made_since(before))
+        return Finished(status, text, self._made_since(before))
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start pytest as the leader of a process group, to be ended from outside."""
@@ -177,10 +194,7 @@ class Project:
 
     def wise(self, *arguments: str) -> Finished:
         """Run the command ``wise``."""
-        result = self._pytester.run(
-            sys.executable, "-c", "from wise_pytest.cli import main; raise SystemExit(main())", *arguments
-        )
-        return Finished(int(result.ret), result.stdout.str() + "\n" + result.stderr.str(), None)
+        return Finished(*self._python(WISE, arguments), None)
 
     def run_folders(self) -> set[Path]:
         reports = self.path / "reports"
@@ -206,6 +220,29 @@ class Project:
             ]
             for path in sorted(root.rglob("*.jsonl"))
         }
+
+    def _python(
+        self, code: str, arguments: Sequence[str], *, timeout_s: float = 120.0, new: bool = False
+    ) -> tuple[int, str]:
+        """The exit status of ``python -c``, and its standard output and standard error."""
+        searched = os.environ.get("PYTHONPATH")
+        heeded = any(map(READ_AT_START.match, os.environ))
+        if self._warm is None or new or heeded or searched != self._warm.searched:
+            done = self._pytester.run(sys.executable, "-c", code, *arguments, timeout=timeout_s)
+            return int(done.ret), f"{done.stdout}\n{done.stderr}"
+        here = Path.cwd()
+        outputs = (self.path / "stdout", self.path / "stderr")
+        status = self._warm.run(
+            code,
+            arguments,
+            cwd=here,
+            environ={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(here), searched]))},
+            outputs=outputs,
+            timeout_s=timeout_s,
+        )
+        shown = [path.read_text("utf-8") for path in outputs]
+        print(*shown, sep="\n")  # noqa: T201 - pytest shows it where a test fails
+        return status, "\n".join("\n".join(text.splitlines()) for text in shown)
 
     def _plugins(self, loads: Sequence[str] = ()) -> list[str]:
         return [part for name in UNRELATED_PLUGINS if name not in loads for part in ("-p", f"no:{name}")]
