@@ -98,7 +98,7 @@ def test_no_more_is_asked_at_a_time_than_allowed(
     assert (most + 1) // 2 <= crowd.most <= most  # workers may begin one after the other
     assert len(run.rows) == 12
     assert server.n_requests == 12
-    replay = project.run(*live(server, *options), "--record-mode=none", "--block-network")
+    replay = project.run(*live(server), "--record-mode=none", "--block-network")
     assert without_run(replay.rows) == without_run(run.rows)
 
 
