@@ -19,6 +19,7 @@ MORE_KEYWORDS = [
     ("abc", "ab abc", 1),
     ("--", "x---", 1),
     ("river", "_\u0301river", 0),
+    ("river", "\u0301 river", 1),
 ]
 
 PARTS = ("Cause:", "Effect:", "Example:")
@@ -423,6 +424,7 @@ UNUSABLE = {
         (8, 12, 15),
         (8.0, 12),
         (8, True),
+        (True, 12),
         ("8", "12"),
         (0, 12),
         (12, 8),
@@ -432,6 +434,8 @@ UNUSABLE = {
     "json_keys/1": [(), "a", ["a"], None, (8, 12), ("a", 1), ("a", ""), (" ",), ("a", "b", "a")],
     "ordered_parts/1": [
         "A:",
+        None,
+        5,
         ("A:",),
         (),
         ["A:", "B:"],

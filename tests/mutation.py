@@ -1,14 +1,15 @@
 """Makes small changes to a module's source, one at a time, for tests that must notice every one.
 
-A mutant is the module with one operator, one bound or one text changed. Those that
-change no behaviour at all are named by whoever runs them, each with its reason.
+A mutant is the module with one operator, one bound, one call, one result or one text
+changed. Those that change no behaviour at all are named by whoever runs them, each with
+its reason. ``test_verifiers_mutants`` runs those of the verifiers, ``tests.mutants`` those
+of the statistics and of the gate.
 """
 
 from __future__ import annotations
 
 import ast
 import contextlib
-import copy
 import signal
 import sys
 import types
@@ -35,11 +36,15 @@ ARITHMETIC = {
     ast.Add: ast.Sub,
     ast.Sub: ast.Add,
     ast.Mult: ast.Add,
+    ast.Div: ast.Mult,
+    ast.FloorDiv: ast.Mult,
+    ast.Pow: ast.Mult,
+    ast.MatMult: ast.Mult,
     ast.Mod: ast.FloorDiv,
     ast.BitAnd: ast.BitOr,
     ast.BitOr: ast.BitAnd,
 }
-CALLS = {"any": "all", "all": "any", "min": "max", "max": "min"}
+CALLS = {"any": "all", "all": "any", "min": "max", "max": "min", "minimum": "maximum", "maximum": "minimum"}
 SECONDS = 5
 
 
@@ -53,33 +58,66 @@ class Mutant:
 
     module: str
     line: int
+    where: str
+    """The function or class that holds it; empty in the module itself."""
     change: str
-    tree: ast.Module
+    source: str
+    number: int
+    """Which node of the source is changed, in the order of ``ast.walk``."""
+    edit: Callable[[ast.AST], None]
+
+    @property
+    def tree(self) -> ast.Module:
+        """The changed module, made anew."""
+        tree = ast.parse(self.source)
+        self.edit(next(node for place, node in enumerate(ast.walk(tree)) if place == self.number))
+        return ast.fix_missing_locations(tree)
 
     def __str__(self) -> str:
-        return f"{self.module}:{self.line}: {self.change}"
+        return f"{self.module}:{self.line}: {self.where}: {self.change}"
 
 
-def mutants_of(module: str) -> Iterator[Mutant]:
-    """Every mutant of an imported module."""
-    tree = ast.parse(Path(str(sys.modules[module].__file__)).read_text("utf-8"))
+def mutants_of(module: str, path: Path | None = None) -> Iterator[Mutant]:
+    """Every mutant of a module, which must have been imported where its path is not given."""
+    source = (path or Path(str(sys.modules[module].__file__))).read_text("utf-8")
+    tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     hidden = set(_out_of_reach(tree))
     for number, node in enumerate(ast.walk(tree)):
         if node in hidden:
             continue
+        line, where = getattr(node, "lineno", 0), _where(node, parents)
         for change, edit in _edits(node):
-            changed = copy.deepcopy(tree)
-            edit(next(other for place, other in enumerate(ast.walk(changed)) if place == number))
             within = f" in {ast.unparse(parents[node])}" if isinstance(node, ast.Constant) else ""
-            said = f"{ast.unparse(node)}: {change}{within}"
-            yield Mutant(module, getattr(node, "lineno", 0), said, ast.fix_missing_locations(changed))
+            yield Mutant(module, line, where, f"{_written(node)}: {change}{within}", source, number, edit)
+
+
+def _written(node: ast.AST) -> str:
+    """The node as source on one line; of a block, its head."""
+    if isinstance(node, ast.If | ast.While):
+        return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
+    return ast.unparse(node).strip()
+
+
+def _where(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:
+    names: list[str] = []
+    while node in parents:
+        node = parents[node]
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.insert(0, node.name)
+    return ".".join(names)
 
 
 def _out_of_reach(  # noqa: C901 - a list of kinds
     tree: ast.Module,
 ) -> Iterator[ast.AST]:
     """What is no behaviour: annotations, docstrings, the wording of errors, what is for type checkers."""
+    read_at_run_time = {
+        ast.unparse(arg)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "get_args"
+        for arg in node.args
+    }
     for node in ast.walk(tree):
         hidden: list[ast.AST] = []
         if isinstance(node, ast.Raise) and node.exc is not None:
@@ -91,6 +129,9 @@ def _out_of_reach(  # noqa: C901 - a list of kinds
                 hidden += node.body
         if isinstance(node, ast.AnnAssign):
             hidden += [node.annotation]
+            is_type = ast.unparse(node.annotation) == "TypeAlias"
+            if is_type and node.value and ast.unparse(node.target) not in read_at_run_time:
+                hidden += [node.value]
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
             hidden += [node]
         if isinstance(node, ast.ClassDef):
@@ -103,7 +144,7 @@ def _out_of_reach(  # noqa: C901 - a list of kinds
             yield from ast.walk(inner)
 
 
-def _edits(  # noqa: C901 - a list of kinds
+def _edits(  # noqa: C901, PLR0912 - a list of kinds
     node: ast.AST,
 ) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
     """The changes that can be made to a node, each with what it is called."""
@@ -114,14 +155,14 @@ def _edits(  # noqa: C901 - a list of kinds
     elif isinstance(node, ast.BoolOp):
         yield "and ↔ or", lambda n: setattr(n, "op", ast.Or() if isinstance(n.op, ast.And) else ast.And())
         for place in range(len(node.values)):
-            yield f"without part {place + 1}", lambda n, p=place: n.values.pop(p)
-    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub):
+            yield f"without part {place + 1}", lambda n, p=place: _drop_part(n, p)
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not | ast.USub | ast.Invert):
         yield (
             "dropped",
             lambda n: (
                 setattr(n, "op", ast.UAdd())
                 if isinstance(n.op, ast.USub)
-                else (setattr(n, "operand", ast.UnaryOp(ast.Not(), n.operand)))
+                else (setattr(n, "operand", ast.UnaryOp(n.op, n.operand)))
             ),
         )
     elif isinstance(node, ast.BinOp | ast.AugAssign) and type(node.op) in ARITHMETIC:
@@ -132,9 +173,21 @@ def _edits(  # noqa: C901 - a list of kinds
         yield "negated", lambda n: setattr(n, "test", ast.UnaryOp(ast.Not(), n.test))
     elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CALLS:
         yield CALLS[node.func.id], lambda n: setattr(n.func, "id", CALLS[n.func.id])
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CALLS:
+        yield CALLS[node.func.attr], lambda n: setattr(n.func, "attr", CALLS[n.func.attr])
+    elif isinstance(node, ast.Return) and node.value is not None and not _is_none(node.value):
+        yield "None", lambda n: setattr(n, "value", ast.Constant(None))
+    elif isinstance(node, ast.Continue):
+        yield "break", lambda n: setattr(n, "__class__", ast.Break)
     elif isinstance(node, ast.comprehension):
         for place in range(len(node.ifs)):
             yield "without its condition", lambda n, p=place: n.ifs.pop(p)
+
+
+def _drop_part(node: ast.BoolOp, place: int) -> None:
+    node.values.pop(place)
+    if len(node.values) == 1:
+        node.values *= 2  # one alone is no connective, and would not compile
 
 
 def _edits_of_constant(node: ast.Constant) -> Iterator[tuple[str, Callable[[ast.AST], None]]]:
@@ -143,6 +196,10 @@ def _edits_of_constant(node: ast.Constant) -> Iterator[tuple[str, Callable[[ast.
     elif isinstance(node.value, int):
         for step in (1, -1):
             yield str(node.value + step), lambda n, s=step: setattr(n, "value", n.value + s)
+    elif isinstance(node.value, float):
+        for other in (node.value + 1, node.value / 2):
+            if other != node.value:
+                yield str(other), lambda n, o=other: setattr(n, "value", o)
     elif isinstance(node.value, str):
         yield "another text", lambda n: setattr(n, "value", n.value + "X")
 
@@ -179,3 +236,7 @@ def is_noticed(check: Callable[[], bool]) -> bool:
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None

@@ -5,9 +5,9 @@ import pytest
 
 from wise_pytest.stats.bootstrap import ContrastDraws
 from wise_pytest.stats.contrasts import (
-    NO_VARIATION,
     percentile_interval,
     summarize_contrasts,
+    too_many_undefined,
     two_sided_p,
 )
 
@@ -66,15 +66,21 @@ def test_equal_replicates_are_no_certainty(value):
     assert (found.interval.low, found.interval.high) == (value, value)
     assert found.degenerate
     assert found.p is None
-    assert found.p_reason == NO_VARIATION
+    assert found.p_reason == "all replicates give the same difference, so they cannot tell it from chance"
+
+
+def test_one_replicate_is_no_certainty_either():
+    found = one(0.25, [0.25])
+    assert (found.degenerate, found.p, found.n_replicates) == (True, None, 1)
 
 
 def test_a_point_that_is_undefined():
     found = one(None, [0.0] * 10, [False] * 10)
     assert found.interval is None
     assert found.p is None
-    assert "no scored rows" in found.interval_reason
+    assert found.interval_reason == "no scored rows of this form, or none of the reference form"
     assert found.p_reason == found.interval_reason
+    assert (found.diff, found.degenerate, found.n_replicates) == (None, False, 0)
 
 
 def test_few_undefined_replicates_are_left_out_and_never_zero():
@@ -90,7 +96,7 @@ def test_one_percent_of_undefined_replicates_is_too_many():
     found = one(-0.5, values, [False] * 10 + [True] * 990)
     assert found.interval is None
     assert found.p is None
-    assert found.interval_reason.startswith("10 of 1000 replicates draw no row")
+    assert found.interval_reason == "10 of 1000 replicates draw no row of this form or of the reference form"
     assert (found.diff, found.n_replicates) == (-0.5, 990)
 
 
@@ -98,3 +104,9 @@ def test_no_replicate_at_all_is_defined():
     found = one(0.0, [0.0] * 5, [False] * 5)
     assert found.interval is None
     assert found.interval_reason.startswith("5 of 5 replicates")
+
+
+def test_how_many_undefined_replicates_are_too_many():
+    assert too_many_undefined(19_801, 20_000, "lack it") is None  # 0.995 %
+    assert too_many_undefined(19_800, 20_000, "lack it") == "200 of 20000 replicates lack it"  # 1 %
+    assert too_many_undefined(0, 0, "lack it") == "0 of 0 replicates lack it"

@@ -76,3 +76,5 @@ def test_wilson_needs_generations():
 
 def test_only_all_or_nothing_is_degenerate():
     assert [rate.degenerate for rate in (Rate(0, 3), Rate(1, 3), Rate(3, 3))] == [True, False, True]
+    assert Rate(0, 1).degenerate
+    assert Rate(1, 1).degenerate

@@ -27,6 +27,7 @@ def test_the_reference_need_not_be_the_best_form():
     summary = summarize_forms({"POS": Rate(1, 10), "AVOID": Rate(2, 10)}, reference="POS")
     assert summary is not None
     assert (summary.worst_form, summary.best_form) == ("POS", "AVOID")
+    assert summary.gap == Fraction(1, 10)  # two forms are enough for a gap
 
 
 def test_ties_are_settled_by_the_order_of_the_forms():

@@ -155,6 +155,15 @@ class TestCoverage:
         assert gate.status == "fail"
         assert statuses(gate)["coverage", "b"] == "fail"
         assert statuses(gate)["gap", "b"] == "not_evaluated"
+        assert [c.reason for c in gate.checks if (c.model, c.metric) == ("b", "gap")] == ["no scored rows"]
+
+    def test_coverage_says_once_that_a_named_model_never_ran(self):
+        planned = {("exact_count", "b"): 20}
+        gate = evaluated(model("a", 8, 8), planned=planned, expected_models=["a", "b"])
+        assert [(c.model, c.metric, c.status) for c in gate.checks] == [
+            ("a", "coverage", "pass"),
+            ("b", "coverage", "fail"),
+        ]
 
 
 class TestFloor:
@@ -238,17 +247,21 @@ class TestRanking:
         [
             (
                 model("a", 8, 7, forms=("NEG", "CNEG")) + model("b", 7, 8, forms=("NEG", "CNEG")),
-                "reference form POS",
+                "no scored row of the reference form POS",
             ),
-            (model("a", 8) + model("b", 7), "no form but the reference"),
-            (model("a", 8, 5) + model("b", 8, 4), "all models are tied"),
+            (
+                [row for name in "ab" for row in cell(name, "POS", 0, n_errors=10)],
+                "no scored row of the reference form POS",
+            ),
+            (model("a", 8) + model("b", 7), "there is no form but the reference form POS"),
+            (model("a", 8, 5) + model("b", 8, 4), "all models are tied under the reference form"),
             (model("a", 8, 5) + model("b", 7, 4) + model("c", 6), "cannot be ranked: c"),
         ],
     )
     def test_what_cannot_be_computed_is_not_evaluated(self, rows, reason):
         gate = evaluated(rows, max_reversal="100", min_coverage="0")
         assert gate.status == "not_evaluated"
-        assert reason in gate.checks[-1].reason
+        assert gate.checks[-1].reason == reason
 
 
 class TestNotEvaluated:
@@ -282,6 +295,13 @@ class TestNotEvaluated:
         check = gate.checks[0]
         assert (check.model, check.panel, check.status) == ("b", None, "not_evaluated")
         assert check.reason == "no panel has a scored row of b"
+
+    def test_it_is_told_without_a_limit_for_coverage_too(self):
+        audit = build_audit(model("a", 8, 8))
+        gate = evaluate_gate(audit, GateRules(Thresholds(min_coverage=None)), expected_models=["b"])
+        assert [(c.metric, c.model, c.limit, c.rule, c.reason) for c in gate.checks] == [
+            ("coverage", "b", 0, "everywhere", "no panel has a scored row of b")
+        ]
 
     def test_a_model_that_was_named_and_excluded_need_not_have_rows(self):
         gate = evaluated(model("a", 8, 8), exclude=["b"], expected_models=["a", "b"], max_gap="20")

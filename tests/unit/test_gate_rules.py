@@ -205,6 +205,36 @@ class TestConfident:
         audit = build_audit(model("a", 9, 6), replicates=0)
         gate = evaluate_gate(audit, GateRules(thresholds(max_gap="20"), mode="confident"))
         assert gate.status == "not_evaluated"
+        assert gate.checks[-1].reason == "no interval to judge it by: nothing was resampled"
+
+    # Of 200 items 180, 100 and 20 comply, the same ones first: no draw of items brings two models together.
+    KEPT = tuple(row for name, n in (("a", 180), ("b", 100), ("c", 20)) for row in model(name, n, n, n=200))
+    TURNED = tuple(
+        row for name, n in (("a", 180), ("b", 100), ("c", 20)) for row in model(name, n, 200 - n, n=200)
+    )
+
+    @pytest.mark.parametrize(
+        ("rows", "metric", "limit", "status", "bounds"),
+        [
+            (KEPT, "max_reversal", "0", "pass", (0, 0)),
+            (TURNED, "max_reversal", "99", "fail", (1, 1)),
+            (KEPT, "min_tau", "1", "pass", (1, 1)),
+            (TURNED, "min_tau", "-0.9", "fail", (-1, -1)),
+            (KEPT, "max_rank_shift", "0", "pass", (0, 0)),
+            (TURNED, "max_rank_shift", "1.9", "fail", (2, 2)),
+        ],
+    )
+    def test_a_ranking_that_is_clear(self, rows, metric, limit, status, bounds):
+        gate, _ = self.confident(rows, **{metric: limit})
+        check = gate.checks[-1]
+        assert (check.form, check.status, check.interval) == ("NEG", status, Interval(*bounds))
+        unsampled = build_audit(rows, replicates=0)
+        rules = GateRules(thresholds(**{metric: limit}), mode="confident")
+        check = evaluate_gate(unsampled, rules).checks[-1]
+        assert (check.status, check.reason) == (
+            "not_evaluated",
+            "no interval to judge it by: nothing was resampled",
+        )
 
 
 def test_a_shard_is_judged_by_its_coverage():

@@ -37,7 +37,7 @@ class Gate:
     checks: tuple[Check, ...]
     reason: str | None
     """Why the gate does not pass; ``None`` where it does."""
-    mode: GateMode = "point"
+    mode: GateMode
     deferred: str | None = None
     """What was left to somebody else, and to whom: of a shard, always."""
     notes: tuple[str, ...] = ()
