@@ -21,10 +21,12 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
+import gc
 import importlib
 import json
 import os
 import signal
+import statistics
 import sys
 import tempfile
 import time
@@ -117,16 +119,22 @@ class Report:
 
 
 class Order:
-    """A plugin that runs first what noticed the last mutants, then the quickest; and what came of each."""
+    """A plugin that runs quick tests first, of them what noticed the last mutants; and what came of it."""
 
     def __init__(self, took: Mapping[str, float], noticed_by: Sequence[str] = ()) -> None:
-        self.rank = {name: (-place, 0.0) for place, name in enumerate(noticed_by, 1)}
         self.expected = took
+        self.quick_s = 2 * statistics.median(took.values()) if took else 0.0
+        self.place = {name: place for place, name in enumerate(noticed_by, 1)}
         self.took: dict[str, float] = {}
         self.failed: list[str] = []
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items.sort(key=lambda item: self.rank.get(item.nodeid) or (0, self.expected.get(item.nodeid, 0.0)))
+        def rank(item: pytest.Item) -> tuple[bool, int, float]:
+            seconds = self.expected.get(item.nodeid, 0.0)
+            is_quick = seconds <= self.quick_s
+            return not is_quick, -self.place.get(item.nodeid, 0) if is_quick else 0, seconds
+
+        items.sort(key=rank)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self.took[report.nodeid] = self.took.get(report.nodeid, 0.0) + report.duration
@@ -141,7 +149,7 @@ def key_of(mutant: Mutant) -> str:
 
 def mutants_in(module: str) -> list[Mutant]:
     name = f"wise_pytest.{module}"
-    return list(mutants_of(name, _path_of(name)))
+    return sorted(mutants_of(name, _path_of(name)), key=lambda mutant: mutant.line)
 
 
 def listed_changes() -> Iterator[Listed]:
@@ -176,6 +184,40 @@ def prepare() -> None:
     settings.load_profile("mutants")
 
 
+def preload(module: str) -> None:
+    """Load what the tests of a module load and no change of it can reach: here once, not once a mutant."""
+    for file in MODULES[module]:
+        importlib.import_module(f"tests.{file.removesuffix('.py').replace('/', '.')}")
+    imports = {
+        name: set(_imported(Path(str(loaded.__file__)).read_text("utf-8")))
+        for name, loaded in sys.modules.items()
+        if name.startswith("wise_pytest.") and loaded.__file__
+    }
+    stale: set[str] = set()
+    found = {f"wise_pytest.{module}"}
+    while found:
+        stale |= found
+        found = {name for name, needed in imports.items() if needed & stale} - stale
+    for name in [*sys.modules]:
+        is_test = name.startswith("tests.") and name not in {__name__, "tests.mutation"}
+        if is_test or (name in stale and name != f"wise_pytest.{module}"):
+            parent, _, own = name.rpartition(".")
+            del sys.modules[name]
+            if hasattr(sys.modules.get(parent), own):
+                delattr(sys.modules[parent], own)
+    gc.freeze()  # or every child would copy the memory that its collector looks through
+
+
+def _imported(source: str) -> Iterator[str]:
+    """What a module imports, at once or later, by full name."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+
+
 class Judge:
     """Runs tests in processes of their own."""
 
@@ -186,14 +228,15 @@ class Judge:
         self.took: dict[str, Mapping[str, float]] = {}
         """By file, how long each of its tests takes without any change."""
         self.noticed_by: dict[str, None] = {}
-        """Tests that have noticed a mutant, in the order of the last that they have noticed."""
+        """Files and tests that have noticed a mutant, in the order of the last that they have noticed."""
 
     def learn(self, module: str) -> None:
-        """Time the tests of a module, once a file; all must pass where a mere copy takes its place.
+        """Get ready for a module, and time its tests, once a file; all must pass with a copy in its place.
 
         Raises:
             SystemExit: If one does not.
         """
+        preload(module)
         name = f"wise_pytest.{module}"
         for file in MODULES[module]:
             if file in self.took:
@@ -206,27 +249,33 @@ class Judge:
             self.took[file] = told["took"]
 
     def is_noticed(self, mutant: Mutant) -> bool:
-        return any(self._fails(file, mutant) for file in MODULES[_short(mutant.module)])
+        """Whether a test fails; the file that noticed the last mutant is tried first."""
+        last = [*self.noticed_by]
+        files = sorted(
+            MODULES[_short(mutant.module)],
+            key=lambda file: -last.index(file) if file in self.noticed_by else 1,
+        )
+        return any(self._fails(file, mutant) for file in files)
 
     def _fails(self, file: str, mutant: Mutant) -> bool:
         limit_s = max(10 * self.total.get(file, 0.0), self.limit_s)
         status, told = self._judged(mutant.module, mutant.tree, file, limit_s=limit_s)
         if status not in {PASSED, *NOTICED}:
             raise SystemExit(f"{mutant}: pytest ended with {status} for {file}")
-        for name in told["failed"] if told else ():
-            self.noticed_by.pop(name, None)
-            self.noticed_by[name] = None
+        if status != PASSED:
+            for name in (*(told["failed"] if told else ()), file):
+                self.noticed_by.pop(name, None)
+                self.noticed_by[name] = None
         return status != PASSED
 
     def _judged(
         self, name: str, tree: ast.Module, file: str, *, limit_s: float
     ) -> tuple[int, dict[str, Any] | None]:
-        """What pytest ends with where a changed module is the one that others import, and what it tells."""
+        """What pytest ends with where a changed module is the one that others import; what it tells."""
         order = Order(self.took.get(file, {}), [*self.noticed_by])
         with tempfile.NamedTemporaryFile("w+", encoding="utf-8") as told:
 
             def run() -> int:
-                importlib.import_module(name)
                 with in_place_of(name, tree):
                     status = int(pytest.main([*OPTIONS, f"tests/{file}"], plugins=[order]))
                 json.dump({"took": order.took, "failed": order.failed}, told)

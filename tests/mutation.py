@@ -86,7 +86,7 @@ def mutants_of(module: str, path: Path | None = None) -> Iterator[Mutant]:
     for number, node in enumerate(ast.walk(tree)):
         if node in hidden:
             continue
-        line, where = getattr(node, "lineno", 0), _where(node, parents)
+        line, where = _line_of(node, parents), _where(node, parents)
         for change, edit in _edits(node):
             within = f" in {ast.unparse(parents[node])}" if isinstance(node, ast.Constant) else ""
             yield Mutant(module, line, where, f"{_written(node)}: {change}{within}", source, number, edit)
@@ -97,6 +97,12 @@ def _written(node: ast.AST) -> str:
     if isinstance(node, ast.If | ast.While):
         return f"{type(node).__name__.lower()} {ast.unparse(node.test)}"
     return ast.unparse(node).strip()
+
+
+def _line_of(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> int:
+    while not hasattr(node, "lineno") and node in parents:
+        node = parents[node]
+    return getattr(node, "lineno", 0)
 
 
 def _where(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> str:

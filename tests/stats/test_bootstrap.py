@@ -322,9 +322,10 @@ def test_equal_differences_of_every_model_are_exactly_zero_together():
     assert (draws.differences[:, 1] == 0).all()
 
 
-def test_parts_do_not_matter(monkeypatch):
+@pytest.mark.parametrize("cells", [100, 1], ids=["some replicates", "less than one"])
+def test_parts_do_not_matter(monkeypatch, cells):
     before = {scheme: fast(panel(holes=True), scheme, replicates=50) for scheme in SCHEMES}
-    monkeypatch.setattr("wise_pytest.stats.bootstrap._CHUNK_CELLS", 100)
+    monkeypatch.setattr("wise_pytest.stats.bootstrap._CHUNK_CELLS", cells)
     for scheme, draws in before.items():
         again = fast(panel(holes=True), scheme, replicates=50)
         assert (again.differences == draws.differences).all(), scheme

@@ -411,6 +411,7 @@ class TestGate:
         assert absent.checks[-1].reason == "the baseline has no row of m in exact_count"
         nothing, _ = self.gate(side(rows("old"), model="old"), side(rows()), shared=True, max_form_drop=100)
         assert nothing.status == "not_evaluated"
+        assert nothing.checks[-1].reason == "the baseline and this run have no model of a panel in common"
 
     @pytest.mark.parametrize("metric", ["max_form_drop", "max_gap_increase"])
     @pytest.mark.parametrize("scope", [(PANEL, None), (None, "m"), (PANEL, "m")])
@@ -441,9 +442,61 @@ class TestGate:
         assert [c.reason for c in gate.checks if c.metric == "form_drop"] == [
             "6 of 120 scored cells are paired with the baseline (5.0 %); min-coverage asks for at least 95 %"
         ]
-        rule = Rule(PANEL, "m", {"min_coverage": Fraction(5)})
-        gate, _ = self.gate(side(before), side(given), shared=shared, scoped=(rule,), max_form_drop=100)
-        assert gate.status == "pass"
+        for least in (Fraction(5), None):
+            rule = Rule(PANEL, "m", {"min_coverage": least})
+            gate, _ = self.gate(side(before), side(given), shared=shared, scoped=(rule,), max_form_drop=100)
+            assert gate.status == "pass"
+
+    def test_a_model_excluded_by_name_is_not_asked_about(self):
+        given = [*rows("a"), *rows("b")]
+        audit = build_audit(given, exclude=["b"])
+        rules = GateRules(Thresholds(max_form_drop=Fraction(0), max_gap_increase=Fraction(0)))
+        gate = evaluate_gate(audit, rules, comparison=compare(side(given), side(given), asked()))
+        assert {check.model for check in gate.checks} == {"a"}
+
+    def test_every_reason_of_a_refusal_is_told(self):
+        before, after = side(rows()), side(rows(n_items=12, forms=("POS", "CNEG")))
+        first, second = one(before, after).refused
+        gate, _ = self.gate(before, after, max_form_drop=100)
+        assert gate.checks[-1].reason == f"the baseline cannot be compared: {first}; {second}"
+
+    def test_where_a_gap_means_nothing_none_has_increased(self):
+        short = [
+            replace(row, compliant=False, target=(5, 12)[int(row.item[1:]) % 2], observed=2) for row in rows()
+        ]
+        gate, _ = self.gate(side(short), side(short), max_gap_increase=100)
+        assert gate.status == "not_evaluated"
+        assert gate.checks[-1].reason == "the model is in the floor regime, where a gap means nothing"
+        single = side(rows(forms=("POS",)))
+        gate, _ = self.gate(single, single, max_gap_increase=100)
+        assert gate.checks[-1].reason == "a gap needs two forms"
+
+    def test_without_an_interval_confident_says_why(self):
+        rules = GateRules(
+            Thresholds(max_form_drop=Fraction(5), max_gap_increase=Fraction(5)), mode="confident"
+        )
+        given = rows()
+        comparison = compare(side(given), side(given), Asked(replicates=0, seed=0))
+        gate = evaluate_gate(build_audit(given, replicates=0), rules, comparison=comparison)
+        why = "no interval to judge it by: nothing was resampled"
+        assert [(c.metric, c.reason) for c in gate.checks if c.metric != "coverage"] == [
+            ("gap_increase", why),
+            ("form_drop", why),
+            ("form_drop", why),
+        ]
+        given = rows(n_items=1)
+        comparison = compare(side(given), side(given), asked())
+        gate = evaluate_gate(build_audit(given), rules, comparison=comparison)
+        assert [c.reason for c in gate.checks if c.metric != "coverage"] == [
+            "no interval to judge it by: not available",
+            *["no interval to judge it by: fewer than two items to resample"] * 2,
+        ]
+
+    def test_a_baseline_without_a_scored_cell_is_refused_in_its_own_words(self):
+        unscored = changed(rows(), status="error", compliant=None)
+        gate, _ = self.gate(side(unscored), side(rows()), max_form_drop=100)
+        said = "the baseline cannot be compared: no cell was scored in both runs"
+        assert gate.checks[-1].reason == said
 
     def test_of_a_shared_part_only_what_both_planned_counts(self):
         before = side(rows(n_items=5))

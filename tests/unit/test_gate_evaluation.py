@@ -190,6 +190,8 @@ class TestFloor:
         )
         assert gate.status == "pass"
         assert {check.model for check in gate.checks} == {"a"}
+        others = evaluated(model("a", 8, 1) + model("b", 8, 8), exclude=["a"], max_gap="20")
+        assert statuses(others) == {("coverage", "b"): "pass", ("gap", "b"): "pass"}
 
 
 class TestRanking:
@@ -240,7 +242,7 @@ class TestRanking:
         gate = evaluated(model("a", 8, 8, 8) + floor_model("b"), max_reversal="50")
         check = gate.checks[-1]
         assert (check.metric, check.status) == ("reversal", "not_evaluated")
-        assert "two primary models" in check.reason
+        assert check.reason == "a ranking needs two primary models, and this panel has 1"
 
     @pytest.mark.parametrize(
         ("rows", "reason"),
@@ -256,6 +258,10 @@ class TestRanking:
             (model("a", 8) + model("b", 7), "there is no form but the reference form POS"),
             (model("a", 8, 5) + model("b", 8, 4), "all models are tied under the reference form"),
             (model("a", 8, 5) + model("b", 7, 4) + model("c", 6), "cannot be ranked: c"),
+            (
+                model("a", 8, 5) + model("b", 7, 4) + model("c", 6) + model("d", 5),
+                "cannot be ranked: c, d",
+            ),
         ],
     )
     def test_what_cannot_be_computed_is_not_evaluated(self, rows, reason):
@@ -272,11 +278,13 @@ class TestNotEvaluated:
         assert checks["coverage"].status == "pass"
         assert checks["gap"].status == checks["worst"].status == "not_evaluated"
         assert checks["gap"].reason == "no scored rows under NEG"
+        gate = evaluated(model("a", 8, 8, 8) + model("b", 8), min_mean="10", min_coverage="0")
+        assert gate.checks[-1].reason == "no scored rows under NEG, CNEG"
 
     def test_one_form_has_no_gap(self):
         gate = evaluated(model("a", 8), max_gap="20")
         assert gate.status == "not_evaluated"
-        assert "needs two forms" in gate.checks[-1].reason
+        assert gate.checks[-1].reason == "a gap needs two forms"
 
     def test_a_failure_goes_before_what_is_open(self):
         assert evaluated(model("a", 8), max_gap="20", min_worst="90").status == "fail"
@@ -295,6 +303,12 @@ class TestNotEvaluated:
         check = gate.checks[0]
         assert (check.model, check.panel, check.status) == ("b", None, "not_evaluated")
         assert check.reason == "no panel has a scored row of b"
+
+    def test_a_minimum_of_zero_says_nothing_of_a_named_model_that_never_ran(self):
+        planned = {("exact_count", "b"): 20}
+        gate = evaluated(model("a", 8, 8), planned=planned, expected_models=["a", "b"], min_coverage="0")
+        assert gate.status == "not_evaluated"
+        assert gate.checks[0].reason == "no panel has a scored row of b"
 
     def test_it_is_told_without_a_limit_for_coverage_too(self):
         audit = build_audit(model("a", 8, 8))

@@ -176,8 +176,9 @@ class TestConfident:
         check = gate.checks[-1]
         assert (check.metric, check.status) == ("gap", "inconclusive")
         shown = document["panels"]["exact_count"]["by_model"]["a"]["summary"]
-        assert check.interval.low <= shown["gap_ci"][0]
-        assert check.interval.high >= shown["gap_ci"][1]
+        assert check.interval.low == min(shown["gap_ci"][0], shown["gap_bounds"][0])
+        assert check.interval.high == max(shown["gap_ci"][1], shown["gap_bounds"][1])
+        assert shown["gap_bounds"][1] > shown["gap_ci"][1]  # so that it makes a difference
         assert gate_verdict(document).sentence == "PASS: 1 check (coverage), 1 inconclusive"
         assert "inconclusive: gap 30.0 [" in "\n".join(line.text for line in summary_lines(document))
         assert "Inconclusive, since the interval lies on both sides of the limit" in render_markdown(document)
@@ -197,9 +198,16 @@ class TestConfident:
         assert self.confident(model("a", 10, 10), min_mean="90")[0].checks[-1].status == "inconclusive"
         assert self.confident(model("a", 10, 10), min_mean="50")[0].checks[-1].status == "pass"
 
+    def test_a_mean_is_judged_by_the_interval_that_is_shown(self):
+        gate, document = self.confident(model("a", 9, 6), min_mean="40")
+        shown = document["panels"]["exact_count"]["by_model"]["a"]["summary"]["mean_ci"]
+        found = gate.checks[-1].interval
+        assert [found.low, found.high] == shown
+
     def test_one_item_cannot_be_judged(self):
         gate, _ = self.confident(cell("a", "POS", 1, 1) + cell("a", "NEG", 0, 1), max_gap="20")
         assert gate.status == "not_evaluated"
+        assert gate.checks[-1].reason == "no interval to judge it by: fewer than two items to resample"
 
     def test_without_replicates_it_cannot_either(self):
         audit = build_audit(model("a", 9, 6), replicates=0)
@@ -243,8 +251,8 @@ def test_a_shard_is_judged_by_its_coverage():
     assert (gate.status, [check.metric for check in gate.checks]) == ("pass", ["coverage"])
     # Without limits a shard is no complete run either, and every report says so.
     gate = evaluate_gate(audit, GateRules(), shard="shard 1 of 2")
-    said = "shard 1 of 2: its coverage alone is judged"
-    assert str(gate.deferred).startswith(said)
+    said = "shard 1 of 2: its coverage alone is judged; wise audit judges all shards together"
+    assert gate.deferred == said
     document = to_document(audit, gate)
     assert said in "\n".join(line.text for line in summary_lines(document))
     assert said in render_markdown(document)
@@ -347,5 +355,8 @@ def test_a_limit_of_a_comparison_needs_one():
     gate = evaluate_gate(build_audit(model("a", 9, 9)), rules)
     assert gate.status == "not_evaluated"
     assert gate.checks[-1].reason == "no baseline was given"
+    why = "a partial run is compared with nothing"
+    gate = evaluate_gate(build_audit(model("a", 9, 9)), rules, why_no_comparison=why)
+    assert gate.checks[-1].reason == why
     assert GateRules(scoped=(Rule("p", None, {"max_gap_increase": Fraction(1)}),)).compares
     assert not GateRules(scoped=(Rule("p", None, {"max_gap_increase": None}),)).compares

@@ -325,7 +325,7 @@ def _changes(pair: PairComparison, model: ModelAudit, asked: Question) -> Iterat
     for form, change in result.forms.items():
         about = replace(asked, form=form)
         if change.diff is None:
-            yield about.leave_open(change.reason or "no cell was scored in both runs")
+            yield about.leave_open(str(change.reason))
             continue
         wide = change.simultaneous
         interval = None if wide is None else Interval(-wide.high, -wide.low)
