@@ -387,6 +387,10 @@ class TestGate:
         assert gate.status == "fail"
         failed = [(check.metric, check.form) for check in gate.checks if check.status == "fail"]
         assert failed == [("gap_increase", None), ("form_drop", "NEG")]
+        assert [check.reason for check in gate.checks if check.status == "fail"] == [
+            "gap's increase since the baseline 40.0, asked for at most 39.9",
+            "drop since the baseline under NEG 40.0, asked for at most 39.9",
+        ]
         text = render_markdown(document)
         assert "drop 40.0 > 39.9 for model m in exact_count, form NEG" in text
         assert "## Since the baseline" in text

@@ -144,7 +144,12 @@ class TestCoverage:
         assert evaluated(rows, min_mean="88").status == "fail"
         assert statuses(evaluated(rows, min_mean="88")) == {("coverage", "a"): "fail", ("mean", "a"): "pass"}
         assert evaluated(rows, min_coverage="90", min_mean="88.888888").status == "pass"
-        assert evaluated(rows, min_coverage="90.1").status == "fail"
+        gate = evaluated(rows, min_coverage="90.1", min_mean="90")
+        assert [check.reason for check in gate.checks] == [
+            "coverage 90.0, asked for at least 90.1",
+            "mean compliance 88.9, asked for at least 90.0",
+        ]
+        assert gate.status == "fail"
 
     def test_the_default_minimum_is_95(self):
         assert evaluated(cell("a", "POS", 1, 20, n_errors=1)).status == "pass"
@@ -215,6 +220,18 @@ class TestRanking:
         ranking = [check for check in gate.checks if check.metric != "coverage"]
         assert [(check.form, check.model) for check in ranking] == [("NEG", None), ("CNEG", None)]
         assert [check.status for check in ranking] == [status, "pass"]
+
+    @pytest.mark.parametrize(
+        ("limits", "reason"),
+        [
+            ({"max_reversal": "30"}, "reversal rate under NEG 33.3, asked for at most 30.0"),
+            ({"min_tau": "0.34"}, "tau-b under NEG 0.33, asked for at least 0.34"),
+            ({"max_rank_shift": "0.5"}, "largest rank shift under NEG 1.0, asked for at most 0.5"),
+        ],
+    )
+    def test_it_is_told_in_the_unit_of_its_limit(self, limits, reason):
+        gate = evaluated(self.ROWS, **limits)
+        assert [check.reason for check in gate.checks if check.form == "NEG"] == [reason]
 
     def test_equal_orders_meet_a_tau_of_one(self):
         rows = model("a", 9, 8) + model("b", 9, 8) + model("c", 3, 2) + model("d", 1, 1)

@@ -154,6 +154,24 @@ class TestConfident:
         question = Question(metric, Fraction(limit), "everywhere", "confident")
         assert question.answer(value, Interval(*interval)).status == status
 
+    @pytest.mark.parametrize(
+        ("metric", "interval", "value", "judged"),
+        [
+            # Beyond [-1, 1], [0, 1] and [0, ∞) there is no tau, no share and no shift.
+            ("tau_b", (-1, -0.5), -0.8, (-1, -0.5)),  # mirrored: down to -1.1
+            ("tau_b", (0.5, 1), 0.8, (0.5, 1)),  # up to 1.1
+            ("tau_b", (0, 0.5), 0.375, (0, 0.75)),
+            ("reversal", (0.0625, 0.5), 0.125, (0, 0.5)),  # down to -0.25
+            ("reversal", (0.5, 0.9375), 0.875, (0.5, 1)),  # up to 1.25
+            ("max_rank_shift", (1, 4), 1, (0, 4)),  # down to -2
+            ("max_rank_shift", (1, 4), 3, (1, 5)),
+            ("gap", (0.0625, 0.5), 0.125, (0.0625, 0.5)),  # no ranking: as it is
+        ],
+    )
+    def test_a_ranking_is_judged_by_its_interval_and_the_mirror_image(self, metric, interval, value, judged):
+        question = Question(metric, Fraction(1, 2), "everywhere", "confident")
+        assert question.answer(value, Interval(*interval)).interval == Interval(*judged)
+
     def test_without_an_interval_nothing_is_judged(self):
         question = Question("gap", Fraction(1, 5), "everywhere", "confident")
         check = question.answer(Fraction(3, 5), None, why_none="nothing was resampled")

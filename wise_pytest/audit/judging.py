@@ -45,7 +45,7 @@ class MetricRule:
     points: bool = True
     """Whether the threshold is in percentage points of a rate."""
     low: float = 0.0
-    """The least value that there can be."""
+    """The least value that there can be; of measures of rankings alone."""
     high: float = 1.0
 
 
@@ -59,10 +59,8 @@ METRIC_RULES: dict[Metric, MetricRule] = {
     "max_rank_shift": MetricRule(
         "max_rank_shift", at_most=True, label="largest rank shift", points=False, high=float("inf")
     ),
-    "gap_increase": MetricRule(
-        "max_gap_increase", at_most=True, label="gap's increase since the baseline", low=-1.0
-    ),
-    "form_drop": MetricRule("max_form_drop", at_most=True, label="drop since the baseline", low=-1.0),
+    "gap_increase": MetricRule("max_gap_increase", at_most=True, label="gap's increase since the baseline"),
+    "form_drop": MetricRule("max_form_drop", at_most=True, label="drop since the baseline"),
 }
 
 
