@@ -59,7 +59,7 @@ MODULES: Mapping[str, tuple[str, ...]] = {
     ),
     "stats.summary": ("stats/test_stats_summary.py",),
     "stats.multiplicity": ("stats/test_multiplicity.py",),
-    "stats.ranking": ("stats/test_stats_ranking.py",),
+    "stats.ranking": ("stats/test_stats_ranking.py", "stats/test_ranking_bootstrap.py"),
     "stats.paired": ("stats/test_paired.py",),
     "stats.floor": ("stats/test_stats_floor.py",),
     "stats.simultaneous": ("stats/test_simultaneous.py",),

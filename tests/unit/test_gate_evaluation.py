@@ -185,7 +185,7 @@ class TestFloor:
         gate = evaluated(floor_model("broken"), max_gap="20")
         assert gate.status == "not_evaluated"
         check = next(check for check in gate.checks if check.metric == "gap")
-        assert "floor regime" in check.reason
+        assert check.reason == "the model is in the floor regime, where a gap means nothing"
         assert check.value is None
 
     def test_a_model_excluded_by_name_is_not_checked(self):
@@ -255,6 +255,15 @@ class TestRanking:
         assert [check.metric for check in found] == ["reversal", "tau_b", "max_rank_shift"]
         assert all(check.reason == "a ranking needs two models" for check in found)
 
+    def test_a_panel_that_cannot_be_ranked_stops_no_other(self):
+        unranked = model("a", 8) + model("b", 7)
+        ranked = model("a", 8, 5, panel="keyword_once") + model("b", 7, 4, panel="keyword_once")
+        gate = evaluated(unranked + ranked, max_reversal="0")
+        assert [(c.panel, c.form, c.status) for c in gate.checks if c.metric == "reversal"] == [
+            ("exact_count", None, "not_evaluated"),
+            ("keyword_once", "NEG", "pass"),
+        ]
+
     def test_one_primary_model_in_a_panel(self):
         gate = evaluated(model("a", 8, 8, 8) + floor_model("b"), max_reversal="50")
         check = gate.checks[-1]
@@ -309,6 +318,13 @@ class TestNotEvaluated:
     def test_nothing_at_all(self):
         gate = evaluated([], max_gap="20")
         assert (gate.status, gate.checks, gate.reason) == ("not_evaluated", (), "nothing was evaluated")
+
+    def test_a_limit_of_rankings_is_open_where_there_is_no_panel(self):
+        gate = evaluated([], max_reversal="50")
+        assert [(c.panel, c.metric, c.reason) for c in gate.checks] == [
+            (None, "reversal", "a ranking needs two models")
+        ]
+        assert (gate.status, gate.reason) == ("not_evaluated", "1 of 1 checks could not be evaluated")
 
     def test_everything_excluded(self):
         gate = evaluated(model("a", 8, 8), exclude=["a"], max_gap="20")

@@ -135,6 +135,9 @@ class TestConfident:
             ("gap", "0.2", (0.15, 0.35), Fraction("0.19"), "inconclusive"),
             ("gap", "0.2", (0.05, 0.20), Fraction("0.1"), "pass"),
             ("gap", "0.2", (0.20, 0.35), Fraction("0.3"), "inconclusive"),  # the limit itself is not beyond
+            # A gap's interval leans upwards: beyond the limit, while the gap itself is not; and the converse.
+            ("gap", "0.2", (0.25, 0.35), Fraction("0.2"), "inconclusive"),
+            ("gap", "0.2", (0.05, 0.15), Fraction("0.3"), "inconclusive"),
             ("worst", "0.5", (0.3, 0.49), Fraction("0.4"), "fail"),
             ("worst", "0.5", (0.3, 0.50), Fraction("0.4"), "inconclusive"),
             ("mean", "0.5", (0.5, 0.7), Fraction("0.6"), "pass"),
@@ -215,6 +218,11 @@ class TestConfident:
         assert self.confident(rows, max_gap="20")[0].checks[-1].status == "fail"
         assert self.confident(model("a", 10, 10), min_mean="90")[0].checks[-1].status == "inconclusive"
         assert self.confident(model("a", 10, 10), min_mean="50")[0].checks[-1].status == "pass"
+        # Wilson's interval of 0 of 10 reaches up to z² / (10 + z²), 27.75 points; so does the mean of two.
+        none = self.confident(model("a", 0, 0), min_mean="28")[0].checks[-1]
+        assert (none.status, none.interval.low) == ("fail", 0)
+        assert none.interval.high == pytest.approx(0.277533, abs=1e-6)
+        assert self.confident(model("a", 0, 0), min_mean="27")[0].checks[-1].status == "inconclusive"
 
     def test_a_mean_is_judged_by_the_interval_that_is_shown(self):
         gate, document = self.confident(model("a", 9, 6), min_mean="40")
