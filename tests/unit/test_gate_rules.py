@@ -175,6 +175,17 @@ class TestConfident:
         question = Question(metric, Fraction(1, 2), "everywhere", "confident")
         assert question.answer(value, Interval(*interval)).interval == Interval(*judged)
 
+    @pytest.mark.parametrize(
+        ("metric", "interval", "value", "reason"),
+        [
+            ("gap", (0.05, 0.5), Fraction(1, 8), "gap 12.5 [5.0, 50.0], asked for at most 50.0"),
+            ("tau_b", (0, 0.5), 0.375, "tau-b 0.4 [0.00, 0.75], asked for at least 0.5"),
+        ],
+    )
+    def test_the_interval_is_told_in_points_or_as_it_is(self, metric, interval, value, reason):
+        question = Question(metric, Fraction(1, 2), "everywhere", "confident")
+        assert question.answer(value, Interval(*interval)).reason == reason
+
     def test_without_an_interval_nothing_is_judged(self):
         question = Question("gap", Fraction(1, 5), "everywhere", "confident")
         check = question.answer(Fraction(3, 5), None, why_none="nothing was resampled")
