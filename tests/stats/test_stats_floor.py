@@ -32,6 +32,7 @@ def test_the_published_floor_model_is_in_the_floor_regime():
     ("outcomes", "in_floor"),
     [
         ([at(5, 0, 300), at(12, 1, 399)], True),  # exactly 1 %, and 0.99 words more
+        ([at(5, 0, 30_000, n=10_000), at(12, 101, 30_000, n=10_000)], False),  # 1.01 %
         ([at(5, 0, 300), at(12, 1, 400)], False),  # exactly one word more
         ([at(5, 0, 300), at(8, 2, 300), at(12, 0, 300)], False),  # 2 % at a target in between
         ([at(5, 100, 500), at(12, 0, 500)], True),  # any compliance at the smallest target

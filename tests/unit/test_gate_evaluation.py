@@ -119,6 +119,14 @@ def test_a_reason_tells_close_numbers_apart():
     assert [check.reason for check in gate.checks if check.metric == "gap"] == [
         "gap 20.10, asked for at most 20.09"
     ]
+    told = {
+        # One of three pairs. Six decimals are the most that are shown.
+        "33.333334": "reversal rate under NEG 33.333333, asked for at most 33.333334",
+        "33.333333": "reversal rate under NEG 33.333333, asked for at most 33.333333",
+    }
+    for limit, reason in told.items():
+        assert evaluated(TestRanking.ROWS, max_reversal=limit).checks[-2].reason == reason
+    assert evaluated(model("a", 8, 4), max_gap="40").checks[-1].reason == "gap 40.0, asked for at most 40.0"
 
 
 def test_each_model_is_checked_and_not_only_the_pool():

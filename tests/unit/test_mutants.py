@@ -14,10 +14,13 @@ from tests.mutation import mutants_of
 STATS = mutants.ROOT / "wise_pytest" / "stats"
 EXAMINED = (
     "audit.gate",
+    "audit.judging",
     "stats.rates",
     "stats.summary",
     "stats.contrasts",
     "stats.multiplicity",
+    "stats.ranking",
+    "stats.floor",
 )
 """Modules of which every mutant has been tried, and every survivor is listed."""
 SOURCE = '''
