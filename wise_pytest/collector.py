@@ -15,6 +15,7 @@ from wise_pytest.errors import ReportError
 from wise_pytest.files import reason_of, write_fully
 from wise_pytest.manifest import write_manifest
 from wise_pytest.records import JOURNAL, error_row
+from wise_pytest.signals import held_back
 from wise_pytest.xdist import Plan, decode_cell, decode_row
 
 if TYPE_CHECKING:
@@ -143,7 +144,8 @@ class Collector:
 
 def _load_what_the_end_needs() -> None:
     """Import it while replies are under way anyway, and not when somebody waits for the end."""
-    with warnings.catch_warnings(action="ignore"):  # whatever the libraries have to say is no test's fault
+    # Whatever the libraries have to say is no test's fault.
+    with held_back(), warnings.catch_warnings(action="ignore"):
         import numpy  # noqa: F401, ICN001 - a replay of nothing has no table
 
         import wise_pytest.finish  # noqa: F401

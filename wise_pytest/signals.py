@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 
 def end_like_ctrl_c() -> Callable[[], None]:
@@ -21,6 +22,30 @@ def end_like_ctrl_c() -> Callable[[], None]:
         return _nothing
     signal.signal(signal.SIGTERM, _interrupt)
     return _restore
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Have Ctrl-C, and what ends a run like it, wait until what is inside is done.
+
+    For imports: a library of compiled modules whose import was broken off, such as
+    numpy, cannot be imported again, and the run that ends needs it for its audit.
+    """
+    came: list[int] = []
+    handlers = {}
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handler = signal.getsignal(number)
+            if callable(handler):  # others end the process, or are not Python's
+                handlers[number] = handler
+                signal.signal(number, lambda number, _: came.append(number))
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        for arrived in dict.fromkeys(came):
+            signal.raise_signal(arrived)
 
 
 def _interrupt(*_: object) -> None:

@@ -389,11 +389,7 @@ def test_every_block_is_of_a_kind_that_is_checked(document: str):
 
 @pytest.mark.parametrize(
     "document",
-    [
-        pytest.param(document, marks=[] if document == "README.md" else pytest.mark.slow)
-        for document in DOCUMENTS
-        if BLOCKS[document]
-    ],
+    [pytest.param(document, marks=pytest.mark.slow) for document in DOCUMENTS if BLOCKS[document]],
 )
 def test_a_reader_who_follows_a_document_gets_what_it_shows(document: str, tmp_path: Path):
     root = tmp_path / "wise-pytest"

@@ -157,6 +157,7 @@ def test_an_ended_run_keeps_its_rows_and_its_status(
     assert not (project.path / "reports/latest").exists()
 
 
+@pytest.mark.slow
 def test_ctrl_c_keeps_what_there_is(project: Project, server: LoopbackServer):
     # The later ones take so long that the run cannot be over before it is broken off.
     server.script = lambda *_: Answer(completion("a b"), delay_s=0.1 if server.n_requests <= 4 else 3)

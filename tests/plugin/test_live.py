@@ -190,7 +190,11 @@ def spent_of(run: Finished) -> dict[str, Any]:
     return dict(manifest["outcome"]["spent"]["m"])
 
 
-@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM], ids=["ctrl-c", "sigterm"])
+@pytest.mark.parametrize(
+    "how",
+    [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
+    ids=["ctrl-c", "sigterm"],
+)
 @pytest.mark.parametrize("mode", list(MODES.values()), ids=list(MODES))
 def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
     project: Project, server: LoopbackServer, mode: tuple[str, ...], how: signal.Signals
@@ -219,6 +223,7 @@ def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
     assert asked < 40
 
 
+@pytest.mark.slow
 def test_a_controller_that_alone_is_interrupted_stops_its_workers(project: Project, server: LoopbackServer):
     """As by ``kill -INT`` of the one process that is known: the workers get no signal."""
     server.script = Slowing()
@@ -234,6 +239,7 @@ def test_a_controller_that_alone_is_interrupted_stops_its_workers(project: Proje
     assert spent_of(ended)["calls"] == asked
 
 
+@pytest.mark.slow
 def test_what_does_not_come_in_time_is_counted_at_its_most(project: Project, server: LoopbackServer):
     project.write(
         "conftest.py",
@@ -260,6 +266,35 @@ def test_every_try_is_a_call_whether_or_not_its_tokens_were_counted(project: Pro
     for model, price in (("loc", ""), ("m", r" \$[\d.]+,")):
         spent = rf"spent on {model}: 4 calls, [\d,]+ tokens in, 480 out,{price}"
         assert re.search(f"{spent} 4 calls without a count, taken at most", run.flat), run.text
+
+
+INTERRUPTED_IMPORT = """
+import os, signal, sys
+
+class Finder:
+    def find_spec(self, name, path=None, target=None):
+        if name == "numpy.matrixlib":
+            sys.meta_path.remove(self)
+            os.kill(os.getpid(), signal.{name})
+
+sys.meta_path.insert(0, Finder())
+"""
+"""Ctrl-C in the midst of numpy's import; whoever breaks that off cannot begin it again."""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signals")
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM"])
+def test_ctrl_c_while_the_audit_is_being_loaded_leaves_it_whole(
+    project: Project, server: LoopbackServer, name: str
+):
+    project.write("conftest.py", INTERRUPTED_IMPORT.format(name=name))
+    server.script = lambda *_: Answer(completion("a b"), delay_s=0.05)
+    run = project.ended(project.start(*live(server, items=20)))
+    assert run.status == 2, run.text
+    assert "Traceback" not in run.text
+    assert "KeyboardInterrupt" in run.text
+    assert 1 <= len(run.rows) < 40
+    assert f"partial: {len(run.rows)} of 40 cells" in run.flat
 
 
 def test_a_second_ctrl_c_is_not_kept_waiting(project: Project, server: LoopbackServer):

@@ -126,6 +126,7 @@ STRANGE: dict[str, tuple[str, Any, str, str | None, tuple[str, ...]]] = {
 TRIED_AGAIN = {"null choices and an error in a 200", "empty 200", "closed in mid-body"}
 
 
+@pytest.mark.slow
 def test_no_strange_reply_stops_a_run_or_counts_as_a_failure_of_the_wording(
     project: Project, server: LoopbackServer
 ):
