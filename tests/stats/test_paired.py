@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from fractions import Fraction
 
 import numpy as np
@@ -9,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wise_pytest.stats.bootstrap import item_weights
-from wise_pytest.stats.contrasts import percentile_interval
-from wise_pytest.stats.paired import PairedCounts, compare_paired, sign_flip_p
+from wise_pytest.stats.contrasts import Interval, percentile_interval
+from wise_pytest.stats.paired import Change, PairedCounts, compare_paired, sign_flip_p, summary_changes
 from wise_pytest.stats.rates import Rate, wilson_interval
 
 FORMS = ("POS", "NEG", "CNEG")
@@ -40,9 +41,11 @@ def test_agrees_with_drawing_items_one_by_one(missing):
     weights = np.concatenate(
         list(item_weights(int(present.sum()), replicates=400, rng=np.random.default_rng(7)))
     ).astype(int)
+    replicates = [[] for _ in weights]
+    """By replicate, of every form that it drew pairs of: both rates."""
     for place, form in enumerate(FORMS):
         differences = []
-        for line in weights:
+        for rates, line in zip(replicates, weights, strict=True):
             before = after = n = 0
             for item, times in zip(np.flatnonzero(present), line, strict=True):
                 for _ in range(times):
@@ -51,6 +54,7 @@ def test_agrees_with_drawing_items_one_by_one(missing):
                     n += given_counts.n[item, place]
             if n:
                 differences.append(after / n - before / n)
+                rates.append((before / n, after / n))
         change = result.forms[form]
         expected = percentile_interval(np.array(differences))
         assert (change.interval.low, change.interval.high) == pytest.approx((expected.low, expected.high))
@@ -59,6 +63,101 @@ def test_agrees_with_drawing_items_one_by_one(missing):
         bootstrap = min(1.0, 2 * min(low, high) / (1 + len(differences)))
         net = (given_counts.after - given_counts.before)[:, place].tolist()
         assert change.p == pytest.approx(max(bootstrap, every_sign(net)))
+    whole = [rates for rates in replicates if len(rates) == len(FORMS)]
+    for figure, of in FIGURES.items():
+        moved = [of([new for _, new in rates]) - of([old for old, _ in rates]) for rates in whole]
+        expected = percentile_interval(np.array(moved))
+        found = getattr(result, figure).interval
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high)), figure
+
+
+FIGURES = {
+    "mean": lambda rates: sum(rates) / len(rates),
+    "worst": min,
+    "gap": lambda rates: max(rates) - min(rates),
+}
+
+
+def a_change(diff, p_holm) -> Change:
+    return Change(Rate(1, 2), Rate(1, 2), diff, None, None, p_holm, p_holm, 1, None)
+
+
+@pytest.mark.parametrize(
+    ("diff", "p_holm", "changed", "worse"),
+    [
+        (Fraction(-1, 2), 0.049, True, True),
+        (Fraction(1, 2), 0.049, True, False),
+        (Fraction(1, 1000), 0.0, True, False),
+        (Fraction(-1, 1000), 0.0, True, True),
+        (Fraction(-1, 2), 0.05, False, False),  # at the level itself chance is explanation enough
+        (Fraction(-1, 2), None, False, False),
+        (Fraction(0), 0.001, False, False),
+        (None, None, False, False),
+    ],
+)
+def test_a_change_is_what_chance_does_not_explain(diff, p_holm, changed, worse):
+    found = a_change(diff, p_holm)
+    assert (found.changed, found.worse) == (changed, worse)
+
+
+def test_figures_are_over_the_forms_that_both_sides_have():
+    rates = {
+        "POS": (Rate(1, 2), Rate(3, 4)),
+        "NEG": (Rate(1, 4), Rate(0, 4)),
+        "CNEG": (Rate(0, 0), Rate(4, 4)),
+        "NEVER": (Rate(4, 4), Rate(0, 0)),
+    }
+    found = summary_changes(rates, {"gap": Interval(-0.5, 0.5)})
+    assert (found["mean"].before, found["mean"].after) == (Fraction(3, 8), Fraction(3, 8))
+    assert (found["worst"].before, found["worst"].after) == (Fraction(1, 4), Fraction(0))
+    assert (found["gap"].before, found["gap"].after) == (Fraction(1, 4), Fraction(3, 4))
+    assert found["gap"].interval == Interval(-0.5, 0.5)
+    assert found["mean"].interval is None
+    nothing = {"mean": None, "worst": None, "gap": None}
+    assert summary_changes({"CNEG": rates["CNEG"], "NEVER": rates["NEVER"]}) == nothing
+    assert summary_changes({}) == nothing
+
+
+def test_an_item_without_a_pair_is_no_item():
+    result = compared(counts([[2], [1], [0]], [[1], [2], [0]], [[3], [3], [0]], forms=("POS",)))
+    assert result.n_items == 2
+    assert result.forms["POS"].n_changed == 2
+    # One pair is enough to be one.
+    single = compared(counts([[1], [1]], [[0], [0]], [[1], [1]], forms=("POS",)))
+    assert single.n_items == 2
+    assert single.forms["POS"].interval.high == pytest.approx(-wilson_interval(Rate(2, 2)).low)
+    some = random_counts(4)
+    more = counts(*(np.vstack([part, np.zeros((4, 3), int)]) for part in (some.before, some.after, some.n)))
+    assert compared(more) == compared(some)
+    alone = compared(counts([[2], [0]], [[1], [0]], [[3], [0]], forms=("POS",)))
+    assert alone.n_items == 1
+    assert alone.forms["POS"].reason == "fewer than two items to resample"
+
+
+def test_a_form_that_replicates_seldom_draw_has_no_interval_and_says_so():
+    """One item of twelve has the form: a replicate misses it in (11/12)^12, 35 %, of all cases."""
+    n = np.full((12, 2), 3)
+    n[1:, 1] = 0
+    result = compared(counts(np.where(n > 0, 2, 0), np.where(n > 0, 1, 0), n, forms=("POS", "NEG")))
+    rare = result.forms["NEG"]
+    assert rare.diff == Fraction(-1, 3)
+    assert (rare.interval, rare.simultaneous) == (None, None)
+    assert re.fullmatch(r"\d+ of 400 replicates draw no pair of this form", rare.reason)
+    assert result.forms["POS"].interval is not None
+    assert (result.mean.interval, result.worst.interval, result.gap.interval) == (None, None, None)
+
+
+def test_a_change_of_all_items_alike_reaches_as_far_as_it_is():
+    """All of n items up by 1/3: from 1/3 of Wilson's bound n / (n + z²) to 1/3; z = 1.959964, n = 5."""
+    found = compared(counts([[1]] * 5, [[2]] * 5, forms=("POS",))).forms["POS"].interval
+    assert (found.low, found.high) == pytest.approx((0.565518 / 3, 1 / 3), abs=1e-6)
+
+
+def test_no_figure_moves_further_than_all_the_way():
+    """Of two items that did not change, neither says much: a gap may move by 1, and by no more."""
+    same = np.full((2, 2), 2)
+    result = compared(counts(same, same, forms=("POS", "NEG")))
+    assert (result.gap.interval.low, result.gap.interval.high) == (-1.0, 1.0)
 
 
 def every_sign(net) -> float:
@@ -142,6 +241,18 @@ def test_a_form_that_fails_everywhere_is_found_although_nothing_varies():
     assert not compared(counts([[3, 3, 3]] * 4, [[3, 0, 3]] * 4)).forms["NEG"].worse  # p is 2/16
 
 
+def test_two_runs_without_a_pair_have_nothing_to_compare():
+    result = compared(counts([[0, 0]] * 3, [[0, 0]] * 3, [[0, 0]] * 3, forms=("POS", "NEG")))
+    assert (result.n_items, result.family_size, result.mean, result.worst, result.gap) == (
+        0,
+        0,
+        None,
+        None,
+        None,
+    )
+    assert {found.reason for found in result.forms.values()} == {"no cell was scored in both runs"}
+
+
 def test_holm_is_over_the_forms_with_pairs():
     n = [[3, 3, 0]] * 15
     result = compared(counts([[3, 2, 0]] * 15, [[0, 2, 0]] * 15, n))
@@ -186,7 +297,14 @@ def test_one_form_has_no_gap():
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "n"), [([[4]], [[1]], [[3]]), ([[1]], [[-1]], [[3]]), ([[1, 1]], [[1]], [[3]])]
+    ("before", "after", "n"),
+    [
+        ([[4]], [[1]], [[3]]),
+        ([[1]], [[-1]], [[3]]),
+        ([[1, 1]], [[1]], [[3]]),
+        ([[1]], [[1]], [[3, 3]]),
+        ([[1], [4]], [[1], [1]], [[3], [3]]),
+    ],
 )
 def test_impossible_counts_are_refused(before, after, n):
     with pytest.raises(ValueError, match=r"counts|compliant"):

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
     Truths: TypeAlias = NDArray[np.bool_]
 
-ALPHA = 1 - CONFIDENCE
-"""A corrected p value below this is taken for a change."""
+ALPHA = 0.05
+"""A corrected p value below this is taken for a change. Not 1 - CONFIDENCE, which is a little more."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
