@@ -116,6 +116,7 @@ def test_figures_are_over_the_forms_that_both_sides_have():
     nothing = {"mean": None, "worst": None, "gap": None}
     assert summary_changes({"CNEG": rates["CNEG"], "NEVER": rates["NEVER"]}) == nothing
     assert summary_changes({}) == nothing
+    assert summary_changes(rates)["worst"].interval is None
 
 
 def test_an_item_without_a_pair_is_no_item():
@@ -272,7 +273,11 @@ def test_simultaneous_intervals_hold_the_others():
 
 @pytest.mark.parametrize(
     ("n_items", "replicates", "reason"),
-    [(1, 400, "fewer than two items to resample"), (5, 0, "nothing was resampled")],
+    [
+        (1, 400, "fewer than two items to resample"),
+        (2, 0, "nothing was resampled"),
+        (5, 0, "nothing was resampled"),
+    ],
 )
 def test_what_cannot_be_resampled_says_why(n_items, replicates, reason):
     result = compared(random_counts(2, n_items), replicates=replicates)

@@ -27,20 +27,40 @@ def by_loops(rates, draws):
         for line in draws
     ]
     c = np.quantile(largest, 0.95)
-    lows = [points[a] - points[b] - c * spread[a, b] for a, b in pairs]
-    highs = [points[a] - points[b] + c * spread[a, b] for a, b in pairs]
+    down, up = left_open(rates)
+    lows = [points[a] - points[b] - c * spread[a, b] - down[a] - up[b] for a, b in pairs]
+    highs = [points[a] - points[b] + c * spread[a, b] + up[a] + down[b] for a, b in pairs]
     return max(0.0, *lows), min(1.0, max(highs))
 
 
-def test_agrees_with_slow_loops():
-    rates, draws = simulated([0.7, 0.6, 0.3, 0.5], replicates=200)
+def left_open(rates):
+    """What Wilson's interval leaves open below a rate of 1, and above one of 0."""
+    down = [1 - wilson_interval(rate).low if rate.value == 1 else 0.0 for rate in rates]
+    up = [wilson_interval(rate).high if rate.value == 0 else 0.0 for rate in rates]
+    return down, up
+
+
+@pytest.mark.parametrize(
+    "true", [[0.7, 0.6, 0.3, 0.5], [0.0, 0.35, 0.3], [0.3, 0.0], [1.0, 0.6, 0.7], [0.7, 1.0]]
+)
+def test_agrees_with_slow_loops(true):
+    rates, draws = simulated(true, replicates=200)
     bounds = range_bounds(rates, draws)
     assert (bounds.gap.low, bounds.gap.high) == pytest.approx(by_loops(rates, draws))
     points = np.array([rate.value for rate in rates])
     spread = draws.std(axis=0)
-    c = np.quantile((np.abs(draws - points) / spread).max(axis=1), 0.95)
-    assert bounds.worst.low == pytest.approx((points - c * spread).min())
-    assert bounds.worst.high == pytest.approx((points + c * spread).min())
+    varies = spread > 0
+    assert varies.tolist() == [rate not in {0.0, 1.0} for rate in true]
+    c = np.quantile((np.abs(draws - points)[:, varies] / spread[varies]).max(axis=1), 0.95)
+    down, up = map(np.array, left_open(rates))
+    assert bounds.worst.low == pytest.approx(max(0.0, (points - c * spread - down).min()))
+    assert bounds.worst.high == pytest.approx((points + c * spread + up).min())
+
+
+def test_no_bound_is_over_one():
+    rates = [Rate(299, 300), Rate(298, 300)]
+    draws = np.random.default_rng(1).binomial(300, [299 / 300, 298 / 300], size=(500, 2)) / 300
+    assert range_bounds(rates, draws).worst.high == 1.0
 
 
 def test_the_bounds_hold_the_value_and_stay_in_range():
@@ -63,6 +83,14 @@ def test_a_rate_that_does_not_vary_is_not_certain():
     assert bounds.gap.high == 1
     assert bounds.gap.low == pytest.approx(high - low)
     assert (bounds.worst.low, bounds.worst.high) == (0, pytest.approx(low))
+
+
+@pytest.mark.parametrize(("n", "low", "high"), [(12, 0.757506, 1.0), (0, 0.0, 0.242494)])
+def test_two_rates_that_do_not_vary_may_differ_by_what_is_left_open(n, low, high):
+    """Wilson's bound of 12 of 12 is 12 / (12 + z²) = 0.757506 with z = 1.959964, of none the rest."""
+    bounds = range_bounds([Rate(n, 12)] * 2, np.full((100, 2), n / 12))
+    assert (bounds.worst.low, bounds.worst.high) == pytest.approx((low, high), abs=1e-6)
+    assert (bounds.gap.low, bounds.gap.high) == pytest.approx((0, 0.242494), abs=1e-6)
 
 
 def test_one_form_has_no_gap():

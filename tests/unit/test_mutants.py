@@ -21,6 +21,8 @@ EXAMINED = (
     "stats.multiplicity",
     "stats.ranking",
     "stats.floor",
+    "stats.paired",
+    "stats.simultaneous",
 )
 """Modules of which every mutant has been tried, and every survivor is listed."""
 SOURCE = '''
