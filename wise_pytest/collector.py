@@ -12,7 +12,7 @@ import warnings
 from typing import TYPE_CHECKING
 
 from wise_pytest.errors import ReportError
-from wise_pytest.files import reason_of, write_fully
+from wise_pytest.files import write_fully, write_whole
 from wise_pytest.manifest import write_manifest
 from wise_pytest.records import JOURNAL, error_row
 from wise_pytest.signals import held_back
@@ -52,7 +52,8 @@ class Collector:
         self._running: dict[str, str] = {}
         self._expected: tuple[str, Row | None] = ("", None)
         self._journal: BinaryIO | None = None
-        self._journal_problem: str | None = None
+        self._is_cut = False
+        """Whether a row could not be written; none is after it."""
 
     @property
     def folder(self) -> Path:
@@ -107,7 +108,7 @@ class Collector:
 
     def _keep(self, line: str) -> None:
         """Write a row at the end of the journal."""
-        if self._journal_problem is not None:
+        if self._is_cut:
             return
         try:
             if self._journal is None:
@@ -115,12 +116,18 @@ class Collector:
                 self._journal = (self.folder / JOURNAL).open("xb", buffering=0)
                 write_manifest(self.folder, self._settings, self._identity, self._plan, outcome=None)
             write_fully(self._journal, f"{line}\n".encode("ascii"))
-        except (OSError, ReportError) as error:
+        except (OSError, ReportError):
             # The run goes on: its rows are in memory, and its recordings are kept elsewhere.
-            self._journal_problem = f"{self.folder}: rows are not kept: {reason_of(error)}"
+            self._is_cut = True
 
     def finish(self, *, exit_status: int, environ: Mapping[str, str]) -> Outcome | None:
-        """Audit, judge and report; ``None`` where no panel was collected, nor asked for."""
+        """Audit, judge and report; ``None`` where no panel was collected, nor asked for.
+
+        Raises
+        ------
+        ReportError
+            If the rows, or a report, cannot be written.
+        """
         if self._journal is not None:
             self._journal.close()
         from wise_pytest.finish import finish_run, nothing_to_audit
@@ -128,18 +135,29 @@ class Collector:
         if not self._plan.planned and not self._plan.not_recorded:
             return nothing_to_audit() if self._settings.asked else None
 
+        if self._is_cut:
+            self._keep_all()
         return finish_run(
             settings=self._settings,
             identity=self._identity,
             plan=self._plan,
             rows=list(self._rows.values()),
             folder=self.folder,
-            problem=self._journal_problem,
             exit_status=exit_status,
             environ=environ,
             spent=self.spent(),
             baseline=self._baseline,
         )
+
+    def _keep_all(self) -> None:
+        """Write all rows once more, whole: there may be room by now. Of lost rows no report is made."""
+        text = "".join(f"{row.to_json()}\n" for row in self._rows.values())
+        try:
+            write_whole(self.folder / JOURNAL, text)
+        except ReportError as error:
+            raise ReportError(
+                f"{error}; without its rows the run has no report: mend that, and repeat the command"
+            ) from error
 
 
 def _load_what_the_end_needs() -> None:

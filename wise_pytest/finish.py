@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from wise_pytest.audit.facts import row_facts
 from wise_pytest.audit.gate import evaluate_gate
 from wise_pytest.audit.table import table_of
 from wise_pytest.comparing import compare_with
+from wise_pytest.errors import ReportError
 from wise_pytest.files import write_whole
 from wise_pytest.manifest import not_recorded_of, panel_digests, write_manifest
 from wise_pytest.recorded import generations_of
@@ -71,7 +73,6 @@ def finish_run(
     plan: Plan,
     rows: Sequence[Row],
     folder: Path,
-    problem: str | None,
     exit_status: int,
     environ: Mapping[str, str],
     spent: Sequence[ModelSpent] = (),
@@ -83,8 +84,6 @@ def finish_run(
     ----------
     folder
         The run's own folder.
-    problem
-        Why the journal is incomplete, if it is.
     exit_status
         What pytest has come to so far; kept in the manifest.
     environ
@@ -137,22 +136,29 @@ def finish_run(
     if any(kind.kind == "html" for kind in (*kinds, *settings.reports)):
         recordings = None if settings.disable_recording else settings.cassettes
         beside = generations_of(rows, folder=folder, cassettes=recordings)
-    written = write_report(document, folder, kinds, json_text=text, generations=beside)
+    try:
+        written = write_report(document, folder, kinds, json_text=text, generations=beside)
+    except ReportError as error:
+        _take_back(folder, kinds)
+        with suppress(ReportError):
+            judged = {**outcome, "gate": "not_evaluated"}
+            write_manifest(folder, settings, identity, plan, outcome=judged)
+        raise ReportError(
+            f"{error}; mend that, and `wise report {_shown([folder])[0]}` writes the report of this run"
+        ) from error
     if partial is None and settings.shard is None:
         _point_latest(folder)
-    notes = [
-        problem,
-        *_write_copies(document, text, settings.reports, folder, partial=partial, beside=beside),
-    ]
+    notes = _write_copies(document, text, settings.reports, folder, partial=partial, beside=beside)
     if environ.get(STEP_SUMMARY):
-        notes.append(append_step_summary(environ, render_markdown(document)))
+        said = append_step_summary(environ, render_markdown(document))
+        notes += [] if said is None else [said]
     width = shutil.get_terminal_size().columns
     lines = [*summary_lines(document, width=width, report_paths=_shown(written))]
     lines += [Line(text) for text in spent_lines(spent, max_usd=settings.max_cost_usd)]
-    lines += [Line(note, "yellow") for note in notes if note]
+    lines += [Line(note, "yellow") for note in notes]
     return Outcome(
         lines=tuple(lines),
-        passed=gate.status == "pass" and problem is None,
+        passed=gate.status == "pass",
         verdict=gate_verdict(document),
         checks=(*failed_checks(document), *unevaluated_checks(document)),
     )
@@ -203,6 +209,16 @@ def _write_copies(
         write_report(document, folder, [kind], json_text=text, generations=beside)
         notes.append(f"report: {kind.path}")
     return notes
+
+
+def _take_back(folder: Path, kinds: Iterable[ReportKind]) -> None:
+    """Remove the part of a report that was written: whoever finds it would take it for the whole."""
+    for target in {kind.target(folder) for kind in kinds}:
+        if target.is_dir():
+            shutil.rmtree(target, ignore_errors=True)
+        else:
+            with suppress(OSError):
+                target.unlink()
 
 
 def _point_latest(folder: Path) -> None:

@@ -424,8 +424,24 @@ def test_a_disk_that_has_no_room_for_the_rows_costs_a_replay_its_report_and_noth
     run = project.run(*live(server, "--record-mode=none", items=20))
     assert run.status == 1
     assert "6 passed, 34 noncompliant" in run.flat
-    assert "cannot be written: File too large" in run.flat
+    assert "generations.jsonl: cannot be written: File too large; without its rows the run has no" in run.flat
+    assert "gate:" not in run.text
+    assert not [path.name for path in run.folder.iterdir() if path.name.startswith(("audit", "tables"))]
+    assert project.latest != run.folder
+    # Enough for the rows, and not for the page.
+    project.write("conftest.py", NO_SPACE.replace("6000", "45000"))
+    run = project.run(*live(server, "--record-mode=none", items=20))
+    assert run.status == 1
+    assert "audit.html: cannot be written: File too large; mend that, and `wise report" in run.flat
+    assert "gate:" not in run.text
+    assert len(run.rows) == 40
+    assert sorted(path.name for path in run.folder.iterdir()) == ["generations.jsonl", "manifest.json"]
+    manifest = json.loads((run.folder / "manifest.json").read_text("utf-8"))
+    assert manifest["outcome"]["gate"] == "not_evaluated"
+    assert project.latest != run.folder
     (project.path / "conftest.py").unlink()
+    assert project.wise("report", str(run.folder)).status == 0
+    assert (run.folder / "audit.html").exists()
     assert project.packs() == recorded
     assert project.run(*live(server, "--record-mode=none", items=20)).status == 0
 

@@ -114,7 +114,7 @@ class Pack:
                 self.close()
                 raise CassetteError(
                     f"{self.path.parent}: recording failed: {error.strerror or error}; what was recorded "
-                    f"before is kept"
+                    "before is kept: mend that, and repeat the command, which asks for the rest"
                 ) from error
             self._lines[recording.key] = line
 
@@ -286,7 +286,8 @@ class RecordingLock:
             ) from None
         except OSError as error:
             raise OptionError(
-                f"{self.root}: cannot record into this folder: {error.strerror or error}"
+                f"{self.root}: cannot record into this folder: {error.strerror or error}; "
+                "choose another one with --wise-cassettes DIR"
             ) from error
         self._lock = lock
         try:

@@ -51,7 +51,7 @@ ERROR_SPREAD = (
     Column("Largest", "max", (*_SPREAD, "max"), "compact"),
     Column("Mean", "mean_error", (*_SPREAD, "mean"), "decimal"),
 )
-SHORT = Column("At most two", "short_share", ("surface", "short_share"), "rate")
+SHORT = Column("At most two words", "short_share", ("surface", "short_share"), "rate")
 N_OBSERVED = Column("n of the count", "n_observed", ("surface", "n_observed"), "count")
 SURFACE = (
     Column("Outputs", "n_texts", ("surface", "n_texts"), "count"),
