@@ -62,7 +62,8 @@ def answer(strict: Pooled, others: Mapping[str, Pooled | None], n_changed: Mappi
         fate = None if other is None else gap_fate(strict, other, n_changed.get(name, 0))
         if fate is not None:
             by_fate.setdefault(fate, []).append(name)
-    gap = f"{float(summary.gap) * _POINTS:.1f} points"
+    low, high = (bound * _POINTS for bound in (bounds.low, bounds.high))
+    gap = f"{float(summary.gap) * _POINTS:.1f} points ({low:.1f} to {high:.1f})"
     idle = by_fate.pop("untested", [])
     nothing_tested = (
         f"No output reads otherwise under any other counter ({len(idle)} of {len(idle)}), so that nothing "
