@@ -65,6 +65,45 @@ class TestShrinking:
         with pytest.raises(ValueError, match="no item"):
             shrunken_rates(("POS", "NEG"), np.array([[3, 0]]), np.array([[3, 0]]))
 
+    @pytest.mark.parametrize(
+        ("compliant", "repetitions", "rates", "alike"),
+        [
+            # 1 and 1/3: V is 2/9, and the noise 0 and 1/9, a quarter of V: s is the root of 3/4.
+            ([3, 1], 3, [2 / 3 + 0.288675, 2 / 3 - 0.288675], ()),
+            # 1, 0 and 1/2: V is 1/4, the noise 0, 0 and 1/4, a third of V: s is the root of 2/3.
+            ([2, 0, 1], 2, [0.908248, 0.091752, 0.5], ()),
+            # 1 and 1/2: V is 1/8, and so is the noise.
+            ([2, 1], 2, [0.75, 0.75], ("POS",)),
+            ([3, 3], 3, [1.0, 1.0], ("POS",)),
+            ([2], 3, [2 / 3], ("POS",)),
+        ],
+    )
+    def test_by_hand(self, compliant, repetitions, rates, alike):
+        counts = np.array(compliant)[:, None]
+        found = shrunken_rates(("POS",), counts, np.full(counts.shape, repetitions))
+        assert found.rates[:, 0].tolist() == pytest.approx(rates, abs=1e-6)
+        assert found.alike == alike
+
+
+@pytest.mark.parametrize(("effect", "own", "reference"), [("drop", 0.9, 0.2), ("gap", 0.2, 0.9)])
+def test_a_drop_is_from_the_forms_own_rate_and_a_gap_from_the_references(effect, own, reference):
+    """From 0.9 down to 0.6: as a gap the first would be a rise, and as a drop the second."""
+    rates = np.repeat([[reference, reference, own]], 50, axis=0)
+    found = simulate_power(
+        Recorded(FORMS, rates, ()),
+        Question(effect, 0.3, "AVOID", "POS"),
+        n_items=100,
+        repetitions=3,
+        simulations=20,
+        replicates=200,
+        rng=np.random.default_rng(8),
+    )
+    assert found.value == 1
+
+
+def test_a_rate_may_fall_to_nothing():
+    assert power("drop", 0.5, mean=0.5) == 1
+
 
 @pytest.mark.parametrize("effect", ["drop", "gap"])
 class TestPower:
