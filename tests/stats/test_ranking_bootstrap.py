@@ -94,9 +94,11 @@ def test_each_replicate_by_the_exact_code_and_by_scipy():
 
 def test_bounds_and_the_point_in_between():
     counts = panel(n_models=8, n_items=60)
+    assert list(intervals(counts)) == ["NEG", "AVOID"]  # the reference is not held against itself
     for form, name in ((1, "NEG"), (2, "AVOID")):
         point = stability(counts, list(range(60)), form)
         found = intervals(counts)[name]
+        assert found.degenerate == ()
         for measure, (least, most) in zip(MEASURES, [(-1, 1), (0, 1), (0, 1), (0, 7)], strict=True):
             interval = getattr(found, measure)
             assert least <= interval.low <= _value(getattr(point, measure)) <= interval.high <= most
@@ -110,7 +112,9 @@ def test_items_are_drawn_for_all_models_at_once():
     found = intervals(counts_of(compliant, np.ones_like(compliant)))["NEG"]
     assert found.tau_b is None
     assert found.n_replicates == 0
-    assert found.reason.startswith("2000 of 2000 replicates tie all models")
+    assert found.reason == (
+        "2000 of 2000 replicates tie all models under one of the two forms, or draw no row of one of them"
+    )
 
 
 def test_a_ranking_that_no_draw_can_change_is_labelled():
@@ -145,9 +149,27 @@ def test_a_model_with_few_rows_makes_many_replicates_undefined():
 def test_too_few_units():
     counts = panel()
     one_model = counts_of(counts.n_compliant[:1], counts.n[:1])
-    assert "two models" in intervals(one_model)["NEG"].reason
+    found = intervals(one_model)["NEG"]
+    assert found.reason == "a ranking needs two models with scored generations under both forms"
+    assert (found.tau_b, found.n_replicates) == (None, 0)
     one_item = counts_of(counts.n_compliant[:, :1], counts.n[:, :1])
-    assert "two items" in intervals(one_item)["AVOID"].reason
+    found = intervals(one_item)["AVOID"]
+    assert (found.reason, found.n_replicates) == ("fewer than two items to resample", 0)
+
+
+def test_two_items_are_enough_to_resample():
+    compliant = np.array([[[1, 1], [1, 1]], [[0, 0], [0, 0]]])
+    assert intervals(counts_of(compliant, np.ones_like(compliant)))["NEG"].reason is None
+
+
+def test_what_varies_is_not_labelled_with_what_does_not():
+    """Of two models the top three are both, always; which is ahead of eleven items changes with the draw."""
+    compliant = np.zeros((2, 11, 2), dtype=np.int64)
+    compliant[0, :, 0] = 1
+    compliant[0, :6, 1] = compliant[1, 6:, 1] = 1
+    found = intervals(counts_of(compliant, np.ones_like(compliant)), replicates=100)["NEG"]
+    assert found.degenerate == ("top3_jaccard",)
+    assert (found.tau_b.low, found.tau_b.high) == (-1, 1)
 
 
 def test_parts_do_not_matter(monkeypatch):

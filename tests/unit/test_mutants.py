@@ -23,6 +23,8 @@ EXAMINED = (
     "stats.floor",
     "stats.paired",
     "stats.simultaneous",
+    "stats.distribution",
+    "stats.ranking_bootstrap",
 )
 """Modules of which every mutant has been tried, and every survivor is listed."""
 SOURCE = '''
