@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 import math
 import subprocess
 import sys
@@ -10,6 +11,13 @@ from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
 from wise_pytest.stats.multiplicity import holm
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _little_to_collect():
+    """Statsmodels collects garbage at every call: keep what other tests have left out of it."""
+    gc.collect()
+    gc.freeze()
 
 
 def adjusted(*p_values):
