@@ -20,6 +20,7 @@ from tests.plugin.harness import (
     ANSI,
     INTERRUPTIBLE_PYTEST,
     MODES,
+    SLOW_WITH_WORKERS,
     Finished,
     Project,
     grid,
@@ -67,7 +68,7 @@ class Slowing:
             self._n += 1
             is_slow = self._n > 4
         if is_slow:
-            time.sleep(3)
+            time.sleep(5)  # less than the six seconds that workers have for it
 
 
 def live(server: LoopbackServer, *options: str, items: int = 6, repetitions: int = 1) -> list[str]:
@@ -195,7 +196,7 @@ def spent_of(run: Finished) -> dict[str, Any]:
     [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)],
     ids=["ctrl-c", "sigterm"],
 )
-@pytest.mark.parametrize("mode", list(MODES.values()), ids=list(MODES))
+@SLOW_WITH_WORKERS
 def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
     project: Project, server: LoopbackServer, mode: tuple[str, ...], how: signal.Signals
 ):
