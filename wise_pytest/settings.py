@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wise_pytest.endpoints.registry import MAX_CONCURRENCY
 from wise_pytest.errors import OptionError, PanelError
 from wise_pytest.files import read_limited
 from wise_pytest.options import (
@@ -23,9 +24,9 @@ from wise_pytest.options import (
     option_value,
 )
 from wise_pytest.values import (
+    MAX_REPETITIONS,
     bootstrap_replicates,
     bootstrap_seed,
-    concurrency,
     over_zero,
     parse_models_map,
     parse_shard,
@@ -159,7 +160,7 @@ def _build(
         panels=panels,
         forms=forms,
         items=values["items"],
-        repetitions=positive(values["repetitions"], "--wise-repetitions"),
+        repetitions=positive(values["repetitions"], "--wise-repetitions", most=MAX_REPETITIONS),
         out=_place(config, "out", values["out"]) or config.rootpath / DEFAULT_OUT,
         cassettes=_recordings(config, values["cassettes"]),
         reports=_reports(config, values["report"]),
@@ -179,7 +180,7 @@ def _build(
         ),
         baseline=_baseline(config, values, [selected.endpoint.name for selected in models]),
         shard=parse_shard(values["shard"], "--wise-shard"),
-        concurrency=concurrency(values["concurrency"]),
+        concurrency=positive(values["concurrency"], "--wise-concurrency", most=MAX_CONCURRENCY),
         requests_per_minute=_rates(values["rpm"], models),
         max_cost_usd=_max_cost(values["max-cost"], models),
         plan_only=bool(values["plan"]),

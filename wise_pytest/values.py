@@ -9,7 +9,6 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.endpoints.registry import MAX_CONCURRENCY
 from wise_pytest.errors import OptionError
 from wise_pytest.options import DEFAULT_REPLICATES, DEFAULT_SEED
 
@@ -58,8 +57,8 @@ def bootstrap_replicates(text: str | None, name: str) -> int:
     return _whole(text, name, default=DEFAULT_REPLICATES, most=MAX_REPLICATES)
 
 
-def positive(text: str | None, name: str) -> int | None:
-    """A whole number from 1; ``None`` where nothing is given.
+def positive(text: str | None, name: str, *, most: int) -> int | None:
+    """A whole number from 1 to ``most``, which has five digits at the most; ``None`` where nothing is given.
 
     Raises
     ------
@@ -68,8 +67,8 @@ def positive(text: str | None, name: str) -> int | None:
     """
     if text is None:
         return None
-    if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > MAX_REPETITIONS:
-        raise OptionError(f"{name}: must be a whole number from 1 to {MAX_REPETITIONS}, not {text!r}")
+    if re.fullmatch(r"0*[1-9][0-9]{0,4}", text) is None or int(text) > most:
+        raise OptionError(f"{name}: must be a whole number from 1 to {most}, not {text!r}")
     return int(text)
 
 
@@ -97,22 +96,6 @@ def over_zero(text: str, name: str, unit: str) -> float:
     if not 0 < number < MAX_AMOUNT:
         raise OptionError(f"{name}: must be a number over 0, in {unit}, not {text!r}")
     return number
-
-
-def concurrency(text: str | None) -> int | None:
-    """What ``--wise-concurrency`` gives; ``None`` where it does not.
-
-    Raises
-    ------
-    OptionError
-        If it is no whole number, or out of range.
-    """
-    if text is None:
-        return None
-    count = _whole(text, "--wise-concurrency", default=0, most=MAX_CONCURRENCY)
-    if count == 0:
-        raise OptionError(f"--wise-concurrency: must be a whole number from 1 to {MAX_CONCURRENCY}, not '0'")
-    return count
 
 
 def parse_models_map(texts: Sequence[str], name: str) -> dict[str, str]:

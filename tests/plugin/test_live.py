@@ -562,7 +562,7 @@ def test_a_budget_needs_prices(project: Project, server: LoopbackServer):
         (("--wise-rpm", "-1"), "--wise-rpm: must be a number over 0, in requests a minute, not '-1'"),
         (("--wise-rpm", "OpenAI=5"), "--wise-rpm: no model of this run is from 'OpenAI', only from local"),
         (("--wise-concurrency", "0"), "--wise-concurrency: must be a whole number from 1 to 1000, not '0'"),
-        (("--wise-concurrency", "x"), "--wise-concurrency: must be a whole number"),
+        (("--wise-concurrency", "x"), "--wise-concurrency: must be a whole number from 1 to 1000, not 'x'"),
     ],
 )
 def test_options_that_cannot_be_meant_are_refused(
