@@ -2,7 +2,7 @@
 
 Run it from the root of the repository; it needs ``pip install -e '.[dev]'`` and a system that can fork:
 
-    python -m tests.mutants                       # every module: about an hour on one core
+    python -m tests.mutants                       # every module: some 15 minutes on one core
     python -m tests.mutants stats.rates audit.gate
     python -m tests.mutants --sample 40           # as many, evenly spread
 
