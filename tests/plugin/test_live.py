@@ -157,6 +157,18 @@ def test_with_x_a_first_run_ends_at_the_first_cell_that_cannot_be_asked(
     assert server.n_requests == 1
 
 
+def test_a_refused_key_is_not_tried_for_every_cell(project: Project, server: LoopbackServer):
+    server.script = lambda *_: Answer(error("who are you?"), status=401)
+    run = project.run(*live(server, "--wise-concurrency", "4", items=10))
+    assert run.status == 1
+    assert 3 <= server.n_requests <= 3 + 4
+    assert all(row["status"] == "error" and row["compliant"] is None for row in run.rows)
+    assert sum("HTTP 401" in row["reason"] for row in run.rows) == len(run.rows) == 20
+    # The next run asks for all of it.
+    server.script = None
+    assert project.run(*live(server, items=10)).status == 0
+
+
 def test_a_dead_endpoint_ends_a_run_soon(project: Project, server: LoopbackServer):
     base_url = server.base_url
     server.close()

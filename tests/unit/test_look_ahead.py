@@ -59,8 +59,9 @@ class Ask:
 class Crowd:
     """A script that knows how many requests wait at the same time."""
 
-    def __init__(self, delay_s: float = 0.1) -> None:
+    def __init__(self, delay_s: float = 0.1, answer: Answer | None = None) -> None:
         self.delay_s = delay_s
+        self.answer = answer
         self.now = self.most = 0
         self._lock = threading.Lock()
 
@@ -71,7 +72,7 @@ class Crowd:
         time.sleep(self.delay_s)
         with self._lock:
             self.now -= 1
-        return completion(f"to {request.prompt}")
+        return self.answer or completion(f"to {request.prompt}")
 
 
 @pytest.fixture
@@ -338,6 +339,78 @@ def test_a_short_outage_costs_no_cell():
             replies = [take(client, ask) for ask in asks[10:]]
             assert again.n_requests == 50
     assert [text(reply) for reply in replies] == [f"to q{n}" for n in range(10, 60)]
+
+
+# A key that nobody takes
+
+
+REFUSED = (
+    (401, error("bad key")),
+    (402, error("Insufficient Balance")),
+    (403, error("no access to this model")),
+    (404, error("no such model")),
+    (429, b'{"error":{"message":"no money","code":"insufficient_quota"}}'),
+    (400, b'{"error":{"code":400,"message":"no","details":[{"reason":"API_KEY_INVALID"}]}}'),
+)
+
+
+@pytest.mark.parametrize(("status", "body"), REFUSED)
+def test_a_model_that_is_refused_to_everybody_is_not_asked_again_and_again(status, body):
+    with LoopbackServer(lambda *_: Answer(body, status=status)) as server, Client(FAST) as client:
+        asks = [Ask(f"q{n}", server.base_url, Limits(concurrency=1)) for n in range(10)]
+        assert [take(client, ask).status for ask in asks[:3]] == [status] * 3
+        for ask in asks[3:]:
+            with pytest.raises(
+                TransportError, match=f"not asked, since 3 calls .* refused with HTTP {status}"
+            ):
+                take(client, ask)
+        assert server.n_requests == 3
+        # Another model there may have a key of its own.
+        server.script = lambda *_: completion("yes")
+        assert take(client, Ask("q", server.base_url, model="other")).status == 200
+
+
+def test_what_was_under_way_when_a_key_is_refused_is_all_that_is_asked():
+    with LoopbackServer(Crowd(0.05, Answer(error("bad key"), status=401))) as server, Client(FAST) as client:
+        asks = [Ask(f"q{n}", server.base_url, Limits(concurrency=8)) for n in range(100)]
+        client.expect(asks)
+        outcomes = []
+        for ask in asks:
+            try:
+                outcomes.append(take(client, ask).status)
+            except TransportError:
+                outcomes.append(0)
+        assert server.n_requests == outcomes.count(401) <= 8 + 3
+        assert outcomes.count(0) == 100 - outcomes.count(401)
+
+
+@pytest.mark.parametrize(
+    ("before", "status", "body", "n_asked"),
+    [
+        (1, 401, error("bad key"), 4),  # it was revoked meanwhile
+        (1, 403, error("this prompt is flagged"), 10),
+        (1, 404, error("no such file"), 10),
+        (0, 400, error("this prompt is too long"), 10),
+        (0, 422, error("this prompt is odd"), 10),
+    ],
+)
+def test_what_may_be_about_one_request_keeps_no_other_from_being_asked(before, status, body, n_asked):
+    script = [*[completion("yes")] * before, *[Answer(body, status=status)] * 10]
+    with LoopbackServer(script) as server, Client(FAST) as client:
+        for n in range(10):
+            try:
+                take(client, Ask(f"q{n}", server.base_url, Limits(concurrency=1)))
+            except TransportError:
+                assert n >= n_asked
+        assert server.n_requests == n_asked
+
+
+def test_a_key_that_is_taken_again_is_used_again():
+    refused = Answer(error("bad key"), status=401)
+    script = [refused, refused, completion("yes"), refused, refused, completion("yes")]
+    with LoopbackServer(script) as server, Client(FAST) as client:
+        statuses = [take(client, Ask(f"q{n}", server.base_url)).status for n in range(6)]
+    assert statuses == [401, 401, 200, 401, 401, 200]
 
 
 # Money

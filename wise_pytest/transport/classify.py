@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _RETRYABLE = frozenset({408, 409, 429})
 _TOO_MANY = 429
+_BAD_REQUEST = 400
 _PASSING_NAMES = frozenset(
     {
         *("api_error", "overloaded_error", "rate_limit_error", "timeout_error"),  # Anthropic
@@ -30,6 +31,12 @@ _PASSING_NAMES = frozenset(
 """Errors that may pass, where an error comes with a success and no code of HTTP's."""
 _EXHAUSTED = frozenset({"insufficient_quota", "exceeded_current_quota_error"})
 """Errors about money: a 429 that no patience mends."""
+_REFUSED_KEY = frozenset({401, 402})
+"""Not with this key, or not before somebody pays."""
+_REFUSED_MODEL = frozenset({403, 404})
+"""Not this model, or not there; of a model that has answered before, something about one request."""
+_INVALID_KEY = "API_KEY_INVALID"
+"""How Google says 401, with a 400."""
 _QUOTA_OF_NOTHING = re.compile(r"\blimit: 0(?![0-9.]*[0-9])")
 _ANSWERS = ("choices", "candidates", "content")
 """Fields that hold an answer, in one protocol or another."""
@@ -61,6 +68,21 @@ def is_retryable(status: int, body: bytes, headers: Mapping[str, str] | None = N
         return False
     says = (headers or {}).get("x-should-retry", "").strip().lower()
     return says == "true" if says in ("true", "false") else _passes(status)
+
+
+def is_refused(status: int, body: bytes, *, has_answered: bool) -> bool:
+    """Whether a reply says of one request what holds for every other to its model as well.
+
+    True of a key that is refused, of money that is used up, and, where the model has
+    never answered, of one that is not there.
+    """
+    if status in _REFUSED_KEY or (status in _REFUSED_MODEL and not has_answered):
+        return True
+    if status == _TOO_MANY:
+        return not _EXHAUSTED.isdisjoint(error_codes(_decode(body)))
+    return status == _BAD_REQUEST and any(
+        detail.get("reason") == _INVALID_KEY for detail in error_details(_decode(body))
+    )
 
 
 def delay_s(status: int, headers: Mapping[str, str], body: bytes, now: float) -> float | None:

@@ -16,10 +16,12 @@ replied before is waited for, one that never has is given up soon.
 from __future__ import annotations
 
 import math
-from collections import deque
+from collections import defaultdict, deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from wise_pytest.transport.call import is_success
+from wise_pytest.transport.classify import is_refused
 from wise_pytest.transport.rates import remaining
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ BUSY = frozenset({429, 529})
 """Replies by which a provider says that it is asked too much."""
 MAX_FAILURES = 3
 """Tries in a row, of whatever calls, without a reply: then a provider that had replied counts as down."""
+MAX_REFUSALS = 3
+"""Replies in a row by which a model is refused to whoever asks: then nobody asks for it any more."""
 
 
 class Permit:
@@ -137,11 +141,37 @@ class Health:
 
 
 @dataclass(slots=True)
+class Standing:
+    """How a provider has served one model so far."""
+
+    has_answered: bool = False
+    refusals: int = 0
+    """Replies since the last answer that would be the same to any call."""
+    status: int = 0
+    """HTTP's code of the last of them."""
+
+    def heard(self, status: int, body: bytes) -> None:
+        """Learn from a final reply."""
+        if is_success(status):
+            self.has_answered, self.refusals = True, 0
+        elif is_refused(status, body, has_answered=self.has_answered):
+            self.refusals += 1
+            self.status = status
+
+    @property
+    def is_refused(self) -> bool:
+        """Whether asking again is of no use."""
+        return self.refusals >= MAX_REFUSALS
+
+
+@dataclass(slots=True)
 class Lane(Generic[Waiting]):
     """One provider at one address, as this process asks it."""
 
     limits: Limits
     health: Health
+    standings: defaultdict[str, Standing] = field(default_factory=lambda: defaultdict(Standing))
+    """By model; two models at one address may have keys of their own."""
     returning: deque[asyncio.Future[None]] = field(default_factory=deque)
     """Calls that wait for their place to try again."""
     urgent: deque[Waiting] = field(default_factory=deque)

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 from wise_pytest.errors import BudgetReached, TransportError
 from wise_pytest.transport.call import Response, is_success
 from wise_pytest.transport.classify import delay_s, is_retryable
-from wise_pytest.transport.lane import BUSY
+from wise_pytest.transport.lane import BUSY, MAX_REFUSALS
 from wise_pytest.transport.scrub import clean, scrub, secrets_of
 from wise_pytest.transport.wire import WireError
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from wise_pytest.endpoints.model import HttpRequest
     from wise_pytest.transport.call import Call, Charge
-    from wise_pytest.transport.lane import Lane, Permit
+    from wise_pytest.transport.lane import Lane, Permit, Standing
     from wise_pytest.transport.ledger import Ledger
     from wise_pytest.transport.policy import Policy
     from wise_pytest.transport.wire import Wire, WireReply
@@ -117,6 +117,7 @@ class Tries:
                 arrived_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             )
             if pause_s is None:
+                self._standing.heard(outcome.status, body)
                 # Recorded before its place is given on: a kill never costs more calls than have a place.
                 return self._settled(response)
             # An empty body, or an error in a success, may have been charged for.
@@ -173,7 +174,12 @@ class Tries:
 
     async def _provider(self) -> Permit:
         """Wait while the provider is down or has asked for a pause, and for a place in its window."""
-        health = self.lane.health
+        health, standing = self.lane.health, self._standing
+        if standing.is_refused and self._n == 0:
+            raise TransportError(
+                f"{shown(self.request)}: not asked, since {MAX_REFUSALS} calls of this model in a row were "
+                f"refused with HTTP {standing.status}"
+            )
         while (permit := self._may_try(now := time.monotonic())) is None:
             if health.given_up(now):
                 tried = "" if self._n == 0 else f", after {_times(self._n)}"
@@ -190,6 +196,10 @@ class Tries:
             await self.place()
             self._has_place = True
         return permit
+
+    @property
+    def _standing(self) -> Standing:
+        return self.lane.standings[self.call.model]
 
     def _may_try(self, now: float) -> Permit | None:
         """A permit that this call still holds, or a new one."""
