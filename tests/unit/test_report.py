@@ -301,7 +301,7 @@ class TestTables:
         assert rows[0] == ["Model", "POS", "AVOID1", "n per form", "Gap", "Worst form", "Left out"]
         assert rows[2:] == [
             ["alpha", "75.0", "25.0", "8", "50.0", "AVOID1", ""],
-            ["beta", "50.0", "50.0", "6–8", "0.0", "POS", ""],
+            ["beta", "50.0", "50.0", "6–8", "0.0", "every form", ""],
             ["tiny", "0.0", "–", "4", "– (1)", "POS", "floor regime"],
         ]
 

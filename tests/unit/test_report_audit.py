@@ -49,7 +49,18 @@ def test_markdown():
         for line in render_markdown(audited()).split("\n")
         if line.startswith("|")
     ]
-    assert ["exact_count", "75.0", "75.0", "75.0", "POS", "0.0", "POS", "2", "8", "100.0"] in cells
+    assert [
+        "exact_count",
+        "75.0",
+        "75.0",
+        "75.0",
+        "every form",
+        "0.0",
+        "every form",
+        "2",
+        "8",
+        "100.0",
+    ] in cells
     assert ["AVOID1", "75.0", "4", "3", "0.0"] in cells
     assert ["beta", "50.0", "100.0", "2", "50.0", "POS"] in cells
 

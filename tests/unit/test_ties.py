@@ -7,10 +7,11 @@ import pytest
 from wise_pytest.report.columns import show, thousands
 from wise_pytest.report.figures.catalog import figures_of
 from wise_pytest.report.html.panels import headline
-from wise_pytest.report.tables import summary_table
+from wise_pytest.report.tables import SUMMARY, all_models_table, models_table, summary_table, tidy_tables
 from wise_pytest.report.terminal import summary_lines
 from wise_pytest.report.ties import all_alike, forms_said, highest, lowest, named
 
+(WORST_FORM,) = [column for column in SUMMARY if column.name == "worst_form"]
 AFTER = "after Holm's correction"
 
 
@@ -272,3 +273,29 @@ def test_counts_have_a_comma_at_thousands():
     assert [show(n, "count") for n in (999, 1152, -23400)] == ["999", "1,152", "−23,400"]
     assert show(1152, "tally") == "1,152"
     assert (thousands(1152), thousands(None), thousands(0.5)) == ("1,152", "–", "0.5")
+
+
+def test_the_tables_for_people_name_every_form_of_a_tie():
+    """Three forms are the worst and one is the best; files for programs name the first."""
+    forms = {name: {"compliance": rate, "n": 4} for name, rate in zip("ABCD", (0, 0.5, 0, 0), strict=True)}
+    summary = {"pos": 0.0, "mean": 0.125, "worst": 0.0, "gap": 0.5, "worst_form": "A", "best_form": "B"}
+    record = {"forms": forms, "summary": summary}
+    panel = {
+        **record,
+        "reference": "A",
+        "by_model": {"m": record},
+        "all_models": record,
+        "excluded": {"x": "y"},
+    }
+    document = {"panels": {"p": panel}}
+    shown = {
+        "summary": summary_table(document),
+        "all": all_models_table(document),
+        "models": models_table(panel),
+    }
+    for table in shown.values():
+        (row,) = table.rows
+        assert dict(zip(table.columns, row, strict=True))[WORST_FORM] == "A and 2 others"
+    for tidy in tidy_tables():
+        if WORST_FORM in tidy.columns:
+            assert [WORST_FORM.value(found) for found in tidy.records(document)] == ["A"], tidy.name

@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING
 
 from wise_pytest.report.columns import DASH, Column, Missing, show, words
 from wise_pytest.report.markdown import render_table
-from wise_pytest.report.tables import Table, listed, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import Table
 from wise_pytest.report.text import display_width, escape_markdown, pad, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from wise_pytest.report.columns import Value
-    from wise_pytest.report.tables import Document, Record
+    from wise_pytest.report.objects import Document, Record
 
 _FORM = Column("Form", "form", ("form",))
 _EXACT = Column("Exact-N", "exact_n", ("exact_n", "rate"), "rate")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from wise_pytest.report.columns import DASH, Interval, show
 from wise_pytest.report.counters import fate_name
 from wise_pytest.report.factorial import effects_of, effects_table
-from wise_pytest.report.tables import listed, mapping
+from wise_pytest.report.objects import listed, mapping
 from wise_pytest.report.text import display_width, pad
 from wise_pytest.verifiers.alternatives import reading_name
 

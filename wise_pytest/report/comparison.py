@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import Column, number, scalar, show, words
 from wise_pytest.report.lines import Line
-from wise_pytest.report.tables import FORM, MODEL, PANEL, REASON, Tidy, listed, made_table, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import FORM, MODEL, PANEL, REASON, Tidy, made_table
 from wise_pytest.report.text import display_width, escape_markdown, pad, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Document, Record, Table
+    from wise_pytest.report.objects import Document, Record
+    from wise_pytest.report.tables import Table
 
 MAX_FLIPS = 20
 """Items under a form that a report for people names."""

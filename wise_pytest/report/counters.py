@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import Column, words
+from wise_pytest.report.objects import forms_of, keyed, mapping, panels_of
 from wise_pytest.report.tables import (
     DIFFERENCE,
     FORM,
@@ -18,18 +19,16 @@ from wise_pytest.report.tables import (
     REASON,
     Tidy,
     every_panel,
-    forms_of,
-    keyed,
     made_table,
-    mapping,
-    panels_of,
 )
+from wise_pytest.report.ties import with_ties
 from wise_pytest.verifiers.alternatives import reading_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Document, Record, Table
+    from wise_pytest.report.objects import Document, Record
+    from wise_pytest.report.tables import Table
 
 COUNTER = Column("Counter", "counter", ("counter",))
 EFFECT = Column("Strict effect", "effect", ("effect",), optional=True)
@@ -75,7 +74,7 @@ def fate_name(effect: Any) -> str:
 
 def gaps_table(panel: Mapping[str, Any]) -> Table:
     """One row a counter: worst form and gap over the primary models, and what becomes of the strict gap."""
-    records = [{**record, **_told(record)} for record in _readings(panel)]
+    records = [{**with_ties(record), **_told(record)} for record in _readings(panel)]
     return made_table("The same outputs under other counters", (COUNTER, *GAP, EFFECT, *CHANGED), records)
 
 
@@ -96,7 +95,7 @@ def counter_forms_table(panel: Mapping[str, Any]) -> Table:
 
 def counter_models_table(panel: Mapping[str, Any]) -> Table:
     """One row a model and counter, where there are several models."""
-    records = [{**record, **_told(record)} for record in _model_readings(panel)]
+    records = [{**with_ties(record), **_told(record)} for record in _model_readings(panel)]
     several = len({record["model"] for record in records}) > 1
     title = "Model by model under other counters"
     return made_table(title, (MODEL, COUNTER, *GAP, EFFECT), records if several else [])

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wise_pytest.report.columns import Column, Value
-    from wise_pytest.report.tables import Document, Table, Tidy
+    from wise_pytest.report.objects import Document
+    from wise_pytest.report.tables import Table, Tidy
 
 _NEEDS_QUOTES = re.compile(r'[,"\r\n]')
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import DASH, Column, number, show
+from wise_pytest.report.objects import each_once, forms_of, keyed, listed, mapping, models_of, panels_of
 from wise_pytest.report.tables import (
     DIFFERENCE,
     FORM,
@@ -22,22 +23,16 @@ from wise_pytest.report.tables import (
     REASON,
     SHARE,
     Tidy,
-    each_once,
     every_panel,
-    forms_of,
     key_columns,
-    keyed,
-    listed,
     made_table,
-    mapping,
-    models_of,
-    panels_of,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from wise_pytest.report.tables import Document, Record, Table
+    from wise_pytest.report.objects import Document, Record
+    from wise_pytest.report.tables import Table
 
 _SPREAD = ("surface", "count_error")
 ERROR_SPREAD = (

@@ -9,22 +9,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import Column, number, thousands
-from wise_pytest.report.tables import (
-    MODEL,
-    PANEL,
-    REASON,
-    Tidy,
-    every_panel,
-    listed,
-    made_table,
-    mapping,
-    panels_of,
-)
+from wise_pytest.report.objects import listed, mapping, panels_of
+from wise_pytest.report.tables import MODEL, PANEL, REASON, Tidy, every_panel, made_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Document, Record, Table
+    from wise_pytest.report.objects import Document, Record
+    from wise_pytest.report.tables import Table
 
 EFFECT = Column("Effect", "effect", ("effect",))
 ESTIMATE = (

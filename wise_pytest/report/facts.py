@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from wise_pytest.report.columns import Measured, number, show, show_pair, words
-from wise_pytest.report.tables import METRICS, Document, Metric, judged_by, listed, mapping, panels_of
+from wise_pytest.report.objects import Document, listed, mapping, panels_of
+from wise_pytest.report.tables import METRICS, Metric, judged_by
 
 GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tabulate import tabulate
 
-from wise_pytest.report import diagnostics, facts, tables
+from wise_pytest.report import diagnostics, facts, objects, tables
 from wise_pytest.report.columns import DASH, Measured, Missing, show, words
 from wise_pytest.report.comparison import comparison_sections
 from wise_pytest.report.counters import (
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from wise_pytest.report.columns import Column, Value
-    from wise_pytest.report.tables import Document, Table
+    from wise_pytest.report.objects import Document
+    from wise_pytest.report.tables import Table
 
 _RUN_LABELS = {
     "wise_pytest": "wise-pytest",
@@ -46,7 +47,7 @@ def render_markdown(document: Document) -> str:
     """The whole report; lines end in LF, the last one included."""
     blocks = [*_opening(document), *_gate(document), *comparison_sections(document, render_table)]
     blocks += [*_run(document), *_overview(document)]
-    for panel_id, panel in tables.panels_of(document).items():
+    for panel_id, panel in objects.panels_of(document).items():
         blocks += _panel(panel_id, panel)
     blocks += _cross(document)
     blocks += ["## How to read this", _bullets([*LIMITATIONS, *_what_counts(document)])]
@@ -141,7 +142,7 @@ def _gate(document: Document) -> Iterator[str]:
 
 
 def _run(document: Document) -> Iterator[str]:
-    run = tables.mapping(document, "run")
+    run = objects.mapping(document, "run")
     yield "## What was run"
     entries = [
         f"{_run_label(key)}: {escape_markdown(words(value))}"
@@ -182,12 +183,12 @@ def _cross(document: Document) -> Iterator[str]:
     table = diagnostics.cross_table(document)
     if not table.rows:
         return
-    cross = tables.mapping(document, "cross")
-    models = ", ".join(escape_markdown(str(model)) for model in tables.listed(cross, "models"))
+    cross = objects.mapping(document, "cross")
+    models = ", ".join(escape_markdown(str(model)) for model in objects.listed(cross, "models"))
     yield f"## {table.title}"
     yield f"Wordings that panels have in common, over the models that are primary in all of them: {models}."
     yield render_table(table)
-    left_out = tables.mapping(cross, "left_out")
+    left_out = objects.mapping(cross, "left_out")
     if left_out:
         yield "Left out of this view:"
         yield _bullets(f"{model} ({words(reason)})" for model, reason in left_out.items())
@@ -195,14 +196,14 @@ def _cross(document: Document) -> Iterator[str]:
 
 def _what_counts(document: Document) -> list[str]:
     """What each verifier that has scored a row takes for what it counts."""
-    panels = tables.panels_of(document).values()
-    verifiers = dict.fromkeys(str(name) for panel in panels for name in tables.listed(panel, "verifiers"))
+    panels = objects.panels_of(document).values()
+    verifiers = dict.fromkeys(str(name) for panel in panels for name in objects.listed(panel, "verifiers"))
     return [verifier_sentence(name) for name in verifiers]
 
 
 def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
     yield f"## Panel {escape_markdown(panel_id)}"
-    models = [str(model) for model in tables.listed(panel, "models")]
+    models = [str(model) for model in objects.listed(panel, "models")]
     yield f"Primary models: {', '.join(map(escape_markdown, models)) or 'none'}."
     excluded = facts.excluded_models(panel)
     if excluded:
@@ -219,7 +220,7 @@ def _panel(panel_id: str, panel: Mapping[str, Any]) -> Iterator[str]:
             if build in _INTRODUCED:
                 yield escape_markdown(_INTRODUCED[build](panel))
             yield render_table(table)
-    notes = [words(note) for note in tables.listed(panel, "notes")]
+    notes = [words(note) for note in objects.listed(panel, "notes")]
     if notes:
         yield "### Notes"
         yield _bullets(notes)

@@ -9,24 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import Column, words
-from wise_pytest.report.tables import (
-    FORM,
-    MODEL,
-    PANEL,
-    Table,
-    Tidy,
-    each_once,
-    every_panel,
-    listed,
-    made_table,
-    mapping,
-    panels_of,
-)
+from wise_pytest.report.objects import each_once, listed, mapping, panels_of
+from wise_pytest.report.tables import FORM, MODEL, PANEL, Table, Tidy, every_panel, made_table
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Document, Record
+    from wise_pytest.report.objects import Document, Record
 
 TITLE = "Published rates of the same models"
 _HERE = Column("Here", "here", ("here",), "rate")

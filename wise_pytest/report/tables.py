@@ -6,14 +6,27 @@ tables for programs (``tidy_tables``) hold all panels, one observation a row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import Column, Kind, Measured, Value, number, show
+from wise_pytest.report.objects import (
+    Document,
+    Record,
+    each_once,
+    forms_of,
+    keyed,
+    listed,
+    mapping,
+    models_of,
+    panels_of,
+    reference_of,
+    why,
+)
+from wise_pytest.report.ties import with_ties
 
-Document: TypeAlias = Mapping[str, Any]
-Record: TypeAlias = Mapping[str, Any]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,30 +154,12 @@ CHECKS = (
 )
 
 
-def mapping(holder: Any, *path: str) -> Mapping[str, Any]:
-    """The object at ``path`` below ``holder``, empty where there is none."""
-    for key in path:
-        holder = holder.get(key) if isinstance(holder, Mapping) else None
-    return holder if isinstance(holder, Mapping) else {}
-
-
-def listed(holder: Any, key: str) -> list[Any]:
-    """The list at ``key`` of ``holder``, empty where there is none."""
-    found = holder.get(key) if isinstance(holder, Mapping) else None
-    return list(found) if isinstance(found, list | tuple) else []
-
-
-def panels_of(document: Document) -> dict[str, Mapping[str, Any]]:
-    """The panels of a document by their id, in its order."""
-    return {str(panel_id): mapping(panel) for panel_id, panel in mapping(document, "panels").items()}
-
-
 def summary_table(document: Document) -> Table:
     """One row a panel: POS, mean, worst form and gap over the primary models."""
     return made_table(
         "Summary",
         for_references((PANEL, *SUMMARY, *SIZE), panels_of(document).values()),
-        _summaries(document),
+        map(with_ties, _summaries(document)),
     )
 
 
@@ -194,7 +189,7 @@ def for_references(columns: Iterable[Column], panels: Iterable[Mapping[str, Any]
 
 def all_models_table(document: Document) -> Table:
     """The same over all models, for the panels that leave some out of their primary set."""
-    records = [record for record in _all_models(document) if record["left_out"]]
+    records = [with_ties(record) for record in _all_models(document) if record["left_out"]]
     return made_table(
         "Summary over all models", for_references((PANEL, *SUMMARY), panels_of(document).values()), records
     )
@@ -231,7 +226,8 @@ def models_table(panel: Mapping[str, Any]) -> Table:
         Column("Worst form", "worst_form", ("summary", "worst_form")),
         *([LEFT_OUT] if any(record["excluded"] for record in records) else []),
     )
-    return made_table("Models", columns, [{**record, "n_form": _n_range(record)} for record in records])
+    shown = [{**with_ties(record), "n_form": _n_range(record)} for record in records]
+    return made_table("Models", columns, shown)
 
 
 def many_forms(panel: Mapping[str, Any]) -> bool:
@@ -374,17 +370,11 @@ def made_table(title: str, columns: Iterable[Column], records: Iterable[Record])
     return Table(title, kept, tuple(tuple(column.value(record) for column in kept) for record in records))
 
 
-def keyed(objects: Mapping[str, Any], name: str) -> Iterator[Record]:
-    """The members of an object as records that hold their own key under ``name``."""
-    for key, member in objects.items():
-        yield {**mapping(member), name: str(key)}
-
-
 def _summaries(document: Document) -> Iterator[Record]:
     for panel_id, panel in panels_of(document).items():
         models = panel.get("models")
         n_models = len(models) if isinstance(models, list | tuple) else None
-        yield {**panel, "panel": panel_id, "n_models": n_models, "why": _why(panel)}
+        yield {**panel, "panel": panel_id, "n_models": n_models, "why": why(panel)}
 
 
 def _all_models(document: Document) -> Iterator[Record]:
@@ -392,24 +382,11 @@ def _all_models(document: Document) -> Iterator[Record]:
         every = mapping(panel, "all_models")
         if every:
             left_out = bool(mapping(panel, "excluded"))
-            yield {**every, "panel": panel_id, "left_out": left_out, "why": _why(every)}
-
-
-def forms_of(panel: Mapping[str, Any]) -> Iterator[Record]:
-    """The forms of a panel or model, each with its name."""
-    return keyed(mapping(panel, "forms"), "form")
+            yield {**every, "panel": panel_id, "left_out": left_out, "why": why(every)}
 
 
 def _forms_of_all_models(panel: Mapping[str, Any]) -> Iterator[Record]:
     return keyed(mapping(panel, "all_models", "forms"), "form")
-
-
-def models_of(panel: Mapping[str, Any]) -> Iterator[Record]:
-    """The models of a panel, each with its name and with why it is not primary."""
-    reasons = mapping(panel, "excluded")
-    for record in keyed(mapping(panel, "by_model"), "model"):
-        own = record.get("excluded")
-        yield {**record, "excluded": reasons.get(record["model"]) or own or "", "why": _why(record)}
 
 
 def _rankings(panel: Mapping[str, Any]) -> Iterator[Record]:
@@ -422,17 +399,6 @@ def _sensitivities(panel: Mapping[str, Any]) -> Iterator[Record]:
     for scheme, result in mapping(panel, "bootstrap", "sensitivity").items():
         for record in keyed(mapping(result, "forms"), "form"):
             yield {**record, "scheme": str(scheme)}
-
-
-def _why(audit: Mapping[str, Any]) -> Any:
-    """Why the summary, or a part of it, is missing."""
-    return mapping(audit, "summary").get("reason") or audit.get("reason")
-
-
-def reference_of(panel: Mapping[str, Any]) -> str:
-    """The form that the others of a panel are compared with."""
-    found = panel.get("reference")
-    return found if isinstance(found, str) else "POS"
 
 
 def _model_forms(document: Document) -> Iterator[Record]:
@@ -502,11 +468,6 @@ def key_columns(records: Iterable[Record], group: str) -> Iterator[Column]:
     """A column for each key that an object at ``group`` has in any record."""
     for key in each_once(key for record in records for key in mapping(record, group)):
         yield Column(key, key, (group, key), "tally")
-
-
-def each_once(keys: Iterable[str]) -> list[str]:
-    """Each key once, in the order of its first appearance."""
-    return list(dict.fromkeys(keys))
 
 
 def _n_range(record: Record) -> int | str | None:

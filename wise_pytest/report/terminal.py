@@ -15,7 +15,7 @@ from wise_pytest.report.columns import number, scalar, show
 from wise_pytest.report.comparison import comparison_lines
 from wise_pytest.report.counters import counters_answer
 from wise_pytest.report.lines import Line
-from wise_pytest.report.tables import Document, mapping, panels_of, reference_of
+from wise_pytest.report.objects import Document, mapping, panels_of, reference_of
 from wise_pytest.report.text import display_width, pad, shorten, visible
 from wise_pytest.report.ties import all_alike, forms_said, highest, lowest, named
 

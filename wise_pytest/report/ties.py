@@ -1,6 +1,6 @@
 """What is highest or lowest, where several may be: a tie is told as a tie.
 
-Called by the pictures for their titles, by the page and by the terminal.
+Called by the pictures for their titles, by the tables for people, by the page and by the terminal.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import number
-from wise_pytest.report.tables import mapping
+from wise_pytest.report.objects import mapping
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -62,6 +62,13 @@ def forms_at(holder: Mapping[str, Any], end: str) -> list[str]:
 def forms_said(holder: Mapping[str, Any], end: str) -> str:
     """The same in words; empty where the document names none."""
     return "every form" if all_alike(_rates(holder)) else named(forms_at(holder, end))
+
+
+def with_ties(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A panel's or model's record whose summary says every form that is its best or its worst, in words."""
+    summary = mapping(record, "summary")
+    named_ones = {f"{end}_form": said for end in ("best", "worst") if (said := forms_said(record, end))}
+    return {**record, "summary": {**summary, **named_ones}} if named_ones else dict(record)
 
 
 def _rates(holder: Mapping[str, Any]) -> dict[str, float]:

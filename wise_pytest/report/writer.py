@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from wise_pytest.records import CellKey, Row
     from wise_pytest.report.kinds import ReportKind
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 """The environment variable that names the summary page of a CI step."""

@@ -14,13 +14,13 @@ from wise_pytest.report.figures.charts.heat import heat_map
 from wise_pytest.report.figures.charts.lengths import lengths
 from wise_pytest.report.figures.charts.ranks import ranks
 from wise_pytest.report.figures.charts.targets import targets
-from wise_pytest.report.tables import panels_of
+from wise_pytest.report.objects import panels_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wise_pytest.report.figures.figure import Figure
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 _OF_A_PANEL = (contrasts, effects, directions, errors, heat_map, dumbbell, ranks, targets, lengths)
 

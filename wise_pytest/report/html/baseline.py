@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wise_pytest.report import comparison, tables
+from wise_pytest.report import comparison, objects
 from wise_pytest.report.html.views import TableView, view_table
 
 if TYPE_CHECKING:
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class BaselineView:
 
 def view_baseline(document: Document) -> BaselineView | None:
     """The comparison in words and tables; ``None`` where there is none."""
-    if not tables.mapping(document, "comparison"):
+    if not objects.mapping(document, "comparison"):
         return None
     return BaselineView(
         sentences=tuple(comparison.how_compared(document)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from markupsafe import Markup
 
 from wise_pytest.naming import slug
-from wise_pytest.report import facts, tables
+from wise_pytest.report import facts, objects, tables
 from wise_pytest.report.counters import (
     counter_forms_table,
     counter_models_table,
@@ -83,7 +83,7 @@ def blocks_of(
         )
     prefix = f"{slug(panel_id)}-"
     figures = {figure.name.removeprefix(prefix): figure for figure in panel_figures(panel_id, panel)}
-    if "contrasts" not in figures and tables.mapping(panel, "forms"):
+    if "contrasts" not in figures and objects.mapping(panel, "forms"):
         table = view_table(tables.forms_table(panel))
         yield Block(f"{anchor}-forms", "Forms", "Compliance by wording", tables=(table,))
     for name, figure in figures.items():
@@ -165,6 +165,6 @@ def _wordings(panel: Mapping[str, Any], rows: Iterable[Row]) -> tuple[list[Wordi
             verifiers.add(row.verifier)
         if row.instruction is not None and (row.form not in first or row.item < first[row.form].item):
             first[row.form] = row
-    forms = dict.fromkeys([*tables.mapping(panel, "forms"), *sorted(first)])
+    forms = dict.fromkeys([*objects.mapping(panel, "forms"), *sorted(first)])
     found = [Wording(form, str(first[form].instruction)) for form in forms if form in first]
     return found, sorted(verifiers)

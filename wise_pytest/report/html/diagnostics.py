@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.report import tables
+from wise_pytest.report import objects, tables
 from wise_pytest.report.columns import Column
 
 if TYPE_CHECKING:
@@ -24,9 +24,9 @@ _SURFACE = (
 def surface_table(panel: Mapping[str, Any]) -> tables.Table:
     """One row a form: shares of short, empty, truncated and refused outputs."""
     records = [
-        {**tables.mapping(result), "form": form}
-        for form, result in tables.mapping(panel, "forms").items()
-        if tables.mapping(result, "surface")
+        {**objects.mapping(result), "form": form}
+        for form, result in objects.mapping(panel, "forms").items()
+        if objects.mapping(result, "surface")
     ]
     return _table("What the outputs look like", _SURFACE, records)
 
@@ -34,9 +34,9 @@ def surface_table(panel: Mapping[str, Any]) -> tables.Table:
 def model_directions_table(panel: Mapping[str, Any]) -> tables.Table:
     """One row a model, one column a direction, over all forms."""
     records = [
-        {**tables.mapping(result), "model": model}
-        for model, result in tables.mapping(panel, "by_model").items()
-        if tables.mapping(result, "directions")
+        {**objects.mapping(result), "model": model}
+        for model, result in objects.mapping(panel, "by_model").items()
+        if objects.mapping(result, "directions")
     ]
     keys = dict.fromkeys(str(key) for record in records for key in record["directions"])
     shares = (Column(key, key, ("directions", key), "rate") for key in keys)
@@ -46,8 +46,8 @@ def model_directions_table(panel: Mapping[str, Any]) -> tables.Table:
 
 def floor_sentences(panel: Mapping[str, Any]) -> Iterator[str]:
     """What it means that a model is in the floor regime, for each that is."""
-    for model, result in tables.mapping(panel, "by_model").items():
-        if tables.mapping(result, "floor").get("in_floor") is True:
+    for model, result in objects.mapping(panel, "by_model").items():
+        if objects.mapping(result, "floor").get("in_floor") is True:
             yield (
                 f"{model} is in the floor regime: at most 1 % compliance above the smallest target, and "
                 "outputs that hardly grow with it. It says nothing about wording, and is left out of the "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from wise_pytest.report import tables
+from wise_pytest.report import objects
 from wise_pytest.report.columns import number, words
 from wise_pytest.report.text import visible
 
@@ -33,9 +33,9 @@ class PairView:
 
 def pairs_of(panel: Mapping[str, Any]) -> Iterator[PairView]:
     """The pairs that the document has chosen; one without its texts is passed over."""
-    for entry in tables.listed(tables.mapping(panel, "examples"), "pairs"):
-        pair = tables.mapping(entry)
-        reference, contrast = tables.mapping(pair, "reference"), tables.mapping(pair, "contrast")
+    for entry in objects.listed(objects.mapping(panel, "examples"), "pairs"):
+        pair = objects.mapping(entry)
+        reference, contrast = objects.mapping(pair, "reference"), objects.mapping(pair, "contrast")
         if not isinstance(reference.get("text"), str) or not isinstance(contrast.get("text"), str):
             continue
         yield PairView(
@@ -54,9 +54,9 @@ def pairs_of(panel: Mapping[str, Any]) -> Iterator[PairView]:
 
 def examples_rule(panel: Mapping[str, Any]) -> str:
     """How the pairs were chosen, and out of how many."""
-    examples = tables.mapping(panel, "examples")
+    examples = objects.mapping(panel, "examples")
     n_pairs = number(examples.get("n_pairs"))
-    n_shown = len(tables.listed(examples, "pairs"))
+    n_shown = len(objects.listed(examples, "pairs"))
     of = "" if n_pairs is None else f"{n_shown} of {n_pairs} "
     return f"{of}{words(examples.get('rule') or 'pairs')}."
 

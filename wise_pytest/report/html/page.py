@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from wise_pytest.report import facts, tables
+from wise_pytest.report import facts, objects, tables
 from wise_pytest.report.columns import words
 from wise_pytest.report.figures.catalog import cross_figure
 from wise_pytest.report.figures.charts.values import reference_of
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from wise_pytest.report.html.baseline import BaselineView
     from wise_pytest.report.html.panels import PanelView
     from wise_pytest.report.html.views import FigureView, TableView
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 _TEMPLATES = Path(__file__).parent / "templates"
 _CHECKS_SHOWN = 8
@@ -134,14 +134,14 @@ def render_page(
     str
         HTML, the same for the same arguments; rows in any order, whatever their run.
     """
-    panels = tables.panels_of(document)
+    panels = objects.panels_of(document)
     kept = list(rows)
     style = Markup(_style())  # noqa: S704 - from files of this package
     script = Markup(_read("page.js"))  # noqa: S704 - from a file of this package
-    form_order = {name: list(map(str, tables.mapping(panel, "forms"))) for name, panel in panels.items()}
+    form_order = {name: list(map(str, objects.mapping(panel, "forms"))) for name, panel in panels.items()}
     packed = pack_to_fit(kept, form_order=form_order, replies=replies or {})
     over_all = cross_figure(document)
-    left_out = tables.mapping(document, "cross", "left_out")
+    left_out = objects.mapping(document, "cross", "left_out")
     page = Page(
         policy=_policy(style, script),
         style=style,
@@ -170,7 +170,7 @@ def render_page(
             for name, panel in panels.items()
         ],
         limitations=LIMITATIONS,
-        footer=f"Made by wise-pytest {words(tables.mapping(document, 'run').get('wise_pytest'))}. "
+        footer=f"Made by wise-pytest {words(objects.mapping(document, 'run').get('wise_pytest'))}. "
         "Everything on this page is in this file; it asks nothing of the network.",
     )
     return page_template().render(page=page)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.naming import slug
-from wise_pytest.report import facts, tables
+from wise_pytest.report import facts, objects
 from wise_pytest.report.columns import Interval, number, reason_beside, show, thousands, words
 from wise_pytest.report.figures.charts.values import (
     bounds,
@@ -58,7 +58,7 @@ class PanelView:
 def view_panel(panel_id: str, panel: Mapping[str, Any], rows: Iterable[Row]) -> PanelView:
     """The panel with everything that its data allow; ``rows`` are its own, in any order."""
     anchor = f"panel-{slug(panel_id)}"
-    models = [str(model) for model in tables.listed(panel, "models")]
+    models = [str(model) for model in objects.listed(panel, "models")]
     pooled = f"Pooled over {counted(len(models), 'model')}: {', '.join(models)}."
     return PanelView(
         id=panel_id,
@@ -69,14 +69,14 @@ def view_panel(panel_id: str, panel: Mapping[str, Any], rows: Iterable[Row]) -> 
         numbers=tuple(_numbers(panel)),
         models=pooled if models else "No model is pooled.",
         excluded=", ".join(facts.excluded_models(panel)),
-        notes=tuple(words(note) for note in tables.listed(panel, "notes")),
+        notes=tuple(words(note) for note in objects.listed(panel, "notes")),
         blocks=tuple(blocks_of(panel_id, panel, rows, anchor=anchor)),
     )
 
 
 def headline(panel: Mapping[str, Any]) -> str:
     """What a panel says, in a sentence."""
-    summary = tables.mapping(panel, "summary")
+    summary = objects.mapping(panel, "summary")
     best, worst, gap = (number(summary.get(key)) for key in ("best", "worst", "gap"))
     if best is None or worst is None:
         return f"There is no result: {reason_beside(panel, 'summary') or 'nothing was scored'}."
@@ -92,7 +92,7 @@ def headline(panel: Mapping[str, Any]) -> str:
 
 
 def _numbers(panel: Mapping[str, Any]) -> Iterator[NumberView]:
-    summary = tables.mapping(panel, "summary")
+    summary = objects.mapping(panel, "summary")
     worst_form = words(summary["worst_form"]) if summary.get("worst_form") else ""
     for name, key, unit in (
         (reference_of(panel), "pos", "%"),
@@ -118,10 +118,10 @@ def _numbers(panel: Mapping[str, Any]) -> Iterator[NumberView]:
 
 def _between(panel: Mapping[str, Any], key: str, form: str) -> str:
     """The interval of a number; where it has no width, that of the form, which heeds the boundary."""
-    pair = interval(tables.mapping(panel, "summary"), f"{key}_ci")
+    pair = interval(objects.mapping(panel, "summary"), f"{key}_ci")
     if pair is None:
         return ""
     if pair[0] == pair[1]:
-        pair = bounds(tables.mapping(panel, "forms", form) if form else {}, "wilson_low", "wilson_high")
+        pair = bounds(objects.mapping(panel, "forms", form) if form else {}, "wilson_low", "wilson_high")
         return "interval without width" if pair is None else f"{show(Interval(*pair), _RATES)} (Wilson)"
     return show(Interval(*pair), _RATES)

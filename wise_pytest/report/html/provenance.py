@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from wise_pytest.report import facts, tables
+from wise_pytest.report import facts, objects, tables
 from wise_pytest.report.columns import Column, number, thousands, words
 from wise_pytest.report.html.views import TableView, view_table
 from wise_pytest.report.progress import money
@@ -13,7 +13,7 @@ from wise_pytest.report.progress import money
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 _LABELS = {
     "wise_pytest": "wise-pytest",
@@ -81,7 +81,7 @@ class Note:
 
 def run_facts(document: Document, manifest: Mapping[str, Any] | None) -> list[Fact]:
     """Everything that the document's ``run`` says, and how the manifest says that it was made."""
-    run = tables.mapping(document, "run")
+    run = objects.mapping(document, "run")
     found = [
         Fact(
             _LABELS.get(key, key.replace("_", " ").capitalize()),
@@ -111,7 +111,7 @@ def run_notes(document: Document) -> list[Note]:
         notes.append(Note(f"Without a usable reply: {facts.technical_counts(trouble)}", entries))
     excluded = [
         f"{panel_id}: {said}"
-        for panel_id, panel in tables.panels_of(document).items()
+        for panel_id, panel in objects.panels_of(document).items()
         for said in facts.excluded_models(panel)
     ]
     notes.append(Note("Left out of the pooled results", tuple(excluded)))
@@ -130,7 +130,7 @@ def run_tables(manifest: Mapping[str, Any] | None) -> list[TableView]:
     if manifest is not None:
         models = [
             {**entry, "model": entry.get("name")}
-            for entry in map(tables.mapping, tables.listed(manifest, "models"))
+            for entry in map(objects.mapping, objects.listed(manifest, "models"))
         ]
         grid = list(_grid(manifest))
         found += [
@@ -142,16 +142,16 @@ def run_tables(manifest: Mapping[str, Any] | None) -> list[TableView]:
 
 
 def _grid(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for entry in map(tables.mapping, tables.listed(manifest, "plan")):
-        forms = tables.listed(entry, "forms")
+    for entry in map(objects.mapping, objects.listed(manifest, "plan")):
+        forms = objects.listed(entry, "forms")
         said = f"{len(forms)}, see Wordings" if len(forms) > _MANY_FORMS else forms
-        yield {**entry, "n_items": len(tables.listed(entry, "items")), "forms": said}
+        yield {**entry, "n_items": len(objects.listed(entry, "items")), "forms": said}
 
 
 def _spent(manifest: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for model, record in tables.mapping(manifest, "outcome", "spent").items():
-        usd = number(tables.mapping(record).get("usd"))
-        yield {**tables.mapping(record), "model": str(model), "cost": None if usd is None else money(usd)}
+    for model, record in objects.mapping(manifest, "outcome", "spent").items():
+        usd = number(objects.mapping(record).get("usd"))
+        yield {**objects.mapping(record), "model": str(model), "cost": None if usd is None else money(usd)}
 
 
 def _table(title: str, columns: tuple[Column, ...], records: list[dict[str, Any]]) -> tables.Table:

@@ -24,7 +24,8 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import forms_table, mapping
+from wise_pytest.report.objects import mapping
+from wise_pytest.report.tables import forms_table
 from wise_pytest.report.ties import highest, lowest, named, verb
 
 if TYPE_CHECKING:

@@ -17,14 +17,15 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import FORM, PANEL, Table, listed, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import FORM, PANEL, Table
 from wise_pytest.report.ties import all_alike, highest, lowest, named, verb
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from wise_pytest.report.figures.theme import Theme
-    from wise_pytest.report.tables import Document
+    from wise_pytest.report.objects import Document
 
 _ROW, _BAR = 26, 18
 _HEADER, _GAP = 26, 8

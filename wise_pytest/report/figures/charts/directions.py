@@ -11,7 +11,8 @@ from wise_pytest.report.figures.drawing import SMALL, Drawing, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
 from wise_pytest.report.figures.theme import N_SEGMENTS
-from wise_pytest.report.tables import directions_table, mapping
+from wise_pytest.report.objects import mapping
+from wise_pytest.report.tables import directions_table
 from wise_pytest.report.ties import highest, lowest, named, verb
 
 if TYPE_CHECKING:

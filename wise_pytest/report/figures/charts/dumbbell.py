@@ -22,7 +22,8 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.drawing import SMALL, Drawing, text_width
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import MODEL, Table, mapping
+from wise_pytest.report.objects import mapping
+from wise_pytest.report.tables import MODEL, Table
 from wise_pytest.report.ties import forms_at, lowest, named
 
 if TYPE_CHECKING:

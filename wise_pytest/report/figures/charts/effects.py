@@ -21,7 +21,7 @@ from wise_pytest.report.figures.charts.values import (
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import listed, mapping
+from wise_pytest.report.objects import listed, mapping
 from wise_pytest.report.ties import highest, named, verb
 
 if TYPE_CHECKING:

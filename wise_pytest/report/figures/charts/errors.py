@@ -11,7 +11,8 @@ from wise_pytest.report.figures.charts.values import forms_of
 from wise_pytest.report.figures.drawing import Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import FORM, Table, mapping
+from wise_pytest.report.objects import mapping
+from wise_pytest.report.tables import FORM, Table
 from wise_pytest.report.ties import all_alike, highest, named, verb
 
 if TYPE_CHECKING:

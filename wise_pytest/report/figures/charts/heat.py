@@ -19,7 +19,8 @@ from wise_pytest.report.figures.charts.values import (
 )
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
-from wise_pytest.report.tables import many_forms, mapping, models_by_form_table, models_table
+from wise_pytest.report.objects import mapping
+from wise_pytest.report.tables import many_forms, models_by_form_table, models_table
 from wise_pytest.report.ties import all_alike, forms_at, highest, named, verb
 
 if TYPE_CHECKING:

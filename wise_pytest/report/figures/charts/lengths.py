@@ -11,7 +11,8 @@ from wise_pytest.report.figures.charts.values import counted, models_of
 from wise_pytest.report.figures.drawing import SMALL, Drawing
 from wise_pytest.report.figures.figure import WIDTH, Figure
 from wise_pytest.report.figures.labels import beside
-from wise_pytest.report.tables import MODEL, Table, listed, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import MODEL, Table
 from wise_pytest.report.ties import lowest, named
 
 if TYPE_CHECKING:

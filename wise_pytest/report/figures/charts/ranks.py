@@ -10,7 +10,8 @@ from wise_pytest.report.figures.charts.grid import Cell, GridPlan, draw_grid
 from wise_pytest.report.figures.charts.values import forms_of, percent, rates, reference_of
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
-from wise_pytest.report.tables import FORM, MODEL, Table, listed, many_forms, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import FORM, MODEL, Table, many_forms
 from wise_pytest.report.ties import highest, named, verb
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from wise_pytest.report.figures.charts.values import (
 )
 from wise_pytest.report.figures.figure import Figure
 from wise_pytest.report.figures.theme import heat_step
-from wise_pytest.report.tables import FORM, Table, listed, mapping
+from wise_pytest.report.objects import listed, mapping
+from wise_pytest.report.tables import FORM, Table
 from wise_pytest.report.ties import all_alike, highest, lowest, named, verb
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from wise_pytest.report.columns import NO_WIDTH, Interval, number, show
-from wise_pytest.report.tables import listed, mapping
+from wise_pytest.report.objects import listed, mapping
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
