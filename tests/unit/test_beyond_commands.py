@@ -127,6 +127,18 @@ def test_sensitivity_is_printed_and_written(project, capsys):
     ]
 
 
+def test_sensitivity_of_one_panel_of_several(project, capsys):
+    rows = rows_of("exact_count", marked, n_items=2)
+    both = write_rows(project, rows + rows_of("avoidance_family", marked, n_items=2))
+    options = ("--replicates", "200", "--seed", "1")
+    _, out, _ = run(capsys, "sensitivity", both, "--panel", "exact_count", *options)
+    _, alone, _ = run(capsys, "sensitivity", write_rows(project, rows, "alone.jsonl"), *options)
+    _, every, _ = run(capsys, "sensitivity", both, *options)
+    assert out == alone
+    assert every.count(" outputs of a, b") == 2
+    assert "avoidance_family" not in out
+
+
 @pytest.mark.parametrize(
     ("arguments", "fragment"),
     [
@@ -137,6 +149,7 @@ def test_sensitivity_is_printed_and_written(project, capsys):
         (["sensitivity", "none.jsonl"], "none.jsonl: cannot be read"),
         (["sensitivity", "rows.jsonl", "--exclude", "c"], "--exclude: 'c' is not among the models: a, b"),
         (["sensitivity", "rows.jsonl", "--seed", "x"], "--seed"),
+        (["sensitivity", "rows.jsonl", "--panel", "exact"], "unknown panel 'exact' (known: exact_count)"),
         (["sensitivity", "bare.jsonl"], "no scored rows with texts"),
     ],
 )

@@ -381,6 +381,15 @@ class TestVerdict:
     def test_panels_without_recordings_are_grouped(self, document):
         assert not_recorded(document) == ["length_range, json_structure (beta, tiny)", "length_range (alpha)"]
 
+    def test_in_a_line_the_first_of_many_stands_for_them(self, document):
+        document["run"]["not_recorded"] = [
+            {"panel": panel, "model": model}
+            for model, panels in {"a": "pqrs", "b": "pqrs", "c": "pqrs", "d": "pqr"}.items()
+            for panel in panels
+        ]
+        assert not_recorded(document, brief=True) == ["p and 3 others (a, b, c)", "p, q, r (d)"]
+        assert not_recorded(document) == ["p, q, r, s (a, b, c)", "p, q, r (d)"]
+
 
 class TestMarkdown:
     def test_verdict_is_the_first_line_and_the_failures_come_next(self, document):

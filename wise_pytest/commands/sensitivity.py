@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wise_pytest.commands.console import BOOTSTRAP_OPTIONS, add_shared, help_of, print_lines
 from wise_pytest.errors import OptionError
+from wise_pytest.naming import explain_unknown
 
 if TYPE_CHECKING:
     import argparse
@@ -22,6 +23,9 @@ def add_to(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> Non
         "with other words, and say whether each effect of wording survives. No score is changed.",
     )
     sensitivity.add_argument("rows", nargs="+", metavar="ROWS", help="a generations.jsonl, or a run's folder")
+    sensitivity.add_argument(
+        "--panel", action="append", default=[], metavar="ID", help="only this panel, repeatable"
+    )
     sensitivity.add_argument(
         "--exclude", action="append", default=[], metavar="MODEL", help=help_of("exclude")
     )
@@ -44,10 +48,14 @@ def _sensitivity(parsed: argparse.Namespace) -> int:
         None if parsed.replicates is None else bootstrap_replicates(parsed.replicates, "--replicates")
     )
     rows = read_runs(parsed.rows)
+    of_panel = rows.table.coded("panel")
+    for name in parsed.panel:
+        if name not in of_panel.values:
+            raise OptionError(f"--panel: {explain_unknown('panel', name, of_panel.values)}")
     how = statistics_of(rows.runs, seed=seed, replicates=replicates, exclude=parsed.exclude)
     # The audit of these rows, so that the figures are those of an audit.json that was asked for them.
     audit = build_audit(
-        rows.table,
+        rows.table.take(of_panel.among(parsed.panel)) if parsed.panel else rows.table,
         exclude=how.exclude,
         panels=catalog_of(Path.cwd()),
         seed=how.seed,

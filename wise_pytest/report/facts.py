@@ -5,7 +5,7 @@ Everything is read from the document; the texts are plain and not yet escaped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
@@ -13,6 +13,8 @@ from wise_pytest.report.columns import Measured, number, show, show_pair, words
 from wise_pytest.report.objects import Document, listed, mapping, panels_of
 from wise_pytest.report.tables import METRICS, Metric, judged_by
 
+_FEW = 3
+"""So many panels or models are named in a line of the terminal."""
 GateStatus: TypeAlias = Literal["pass", "fail", "not_evaluated"]
 
 
@@ -123,10 +125,15 @@ def partial_reason(document: Document) -> str | None:
     return "the run is incomplete" if said is True else words(said).removeprefix("partial: ")
 
 
-def not_recorded(document: Document) -> list[str]:
+def not_recorded(document: Document, *, brief: bool = False) -> list[str]:
     """Panels without recordings, such as ``keyword_once, length_range (MODEL)``.
 
     Models that lack the same panels share one entry.
+
+    Parameters
+    ----------
+    brief
+        Whether to name the first of many, and count the others.
     """
     lacking: dict[str, list[str]] = {}
     for entry in listed(mapping(document, "run"), "not_recorded"):
@@ -137,7 +144,14 @@ def not_recorded(document: Document) -> list[str]:
     models_of: dict[tuple[str, ...], list[str]] = {}
     for model, panels in lacking.items():
         models_of.setdefault(tuple(dict.fromkeys(panels)), []).append(model)
-    return [f"{', '.join(panels)} ({', '.join(models)})" for panels, models in models_of.items()]
+    joined = _first_of if brief else ", ".join
+    return [f"{joined(panels)} ({joined(models)})" for panels, models in models_of.items()]
+
+
+def _first_of(names: Sequence[str]) -> str:
+    if len(names) <= _FEW:
+        return ", ".join(names)
+    return f"{names[0]} and {len(names) - 1} others"
 
 
 def technical(document: Document) -> Technical:

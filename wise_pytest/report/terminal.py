@@ -176,7 +176,7 @@ def _trouble(document: Document) -> list[Line]:
     if trouble.n_errors or trouble.n_blocked:
         lines.append(Line(facts.technical_counts(trouble), "yellow"))
         lines += _first(trouble.reasons)
-    missing = facts.not_recorded(document)
+    missing = facts.not_recorded(document, brief=True)
     if missing:
         lines.append(Line(f"not recorded: {'; '.join(missing)}", "yellow"))
         lines.append(Line(f"{_GAP}record with --record-mode=new_episodes", "yellow"))
