@@ -105,6 +105,41 @@ def test_a_rate_may_fall_to_nothing():
     assert power("drop", 0.5, mean=0.5) == 1
 
 
+def gap(rates, size, *, n_items, simulations, replicates, seed=1):
+    """How often a gap between the only two forms is found, from the same rates of both."""
+    return simulate_power(
+        Recorded(("POS", "AVOID"), np.repeat(np.array(rates)[:, None], 2, axis=1), ()),
+        Question("gap", size, "AVOID", "POS"),
+        n_items=n_items,
+        repetitions=30,
+        simulations=simulations,
+        replicates=replicates,
+        rng=np.random.default_rng(seed),
+    ).value
+
+
+def test_a_corrected_p_value_of_exactly_the_limit_finds_nothing():
+    """With every replicate below zero p is 2 / (R + 1): 0.05 for 39 of them, and less for 40."""
+    rates = np.linspace(0.8, 1, 20)
+    assert gap(rates, 0.7, n_items=20, simulations=3, replicates=39) == 0
+    assert gap(rates, 0.7, n_items=20, simulations=3, replicates=40) == 1
+
+
+def test_a_gap_the_other_way_is_none():
+    """Two items without a gap to speak of are found to have one where both fall, and not where both rise.
+
+    Of 30 repetitions at one half, two counts are equal by chance 0.103 of the time (60 over 30
+    by 2**60), so one is the smaller 0.449 of the time. Both items fall 0.201 of the time; every
+    replicate lies below zero then, and they differ unless both fall alike.
+    """
+    assert 0.12 < gap([0.5], 1e-6, n_items=2, simulations=200, replicates=100) < 0.25
+
+
+def test_what_no_replicate_changes_is_not_found():
+    """All comply, and then none: the audit has no p value for that, either."""
+    assert gap([1.0], 1.0, n_items=5, simulations=1, replicates=50) == 0
+
+
 @pytest.mark.parametrize("effect", ["drop", "gap"])
 class TestPower:
     def test_a_large_effect_is_found_and_a_tiny_one_is_not(self, effect):

@@ -10,7 +10,7 @@ import pytest
 from wise_pytest.stats.bootstrap import ContrastDraws, ItemCounts, PanelDraws, draw_models, draw_panel
 from wise_pytest.stats.contrasts import percentile_interval
 from wise_pytest.stats.rates import Rate
-from wise_pytest.stats.summary_bootstrap import NOT_DRAWN, SEE_WILSON, rate_intervals, summary_intervals
+from wise_pytest.stats.summary_bootstrap import rate_intervals, summary_intervals
 
 
 def draws_of(rates, scored=None) -> PanelDraws:
@@ -114,13 +114,19 @@ def test_replicates_that_lack_a_form_are_left_out_while_they_are_few():
         else:
             assert (found.mean, found.worst, found.gap, found.reference) == (None, None, None, None)
             assert found.reason == f"{n_missing} of 1000 replicates lack rows of one of the forms"
-            assert (one.interval, one.reason) == (None, f"{n_missing} of 1000 replicates {NOT_DRAWN}")
+            assert (one.interval, one.reason) == (
+                None,
+                f"{n_missing} of 1000 replicates draw no row of this form",
+            )
 
 
 def test_all_or_none_is_no_certainty():
     draws = draws_of([[0.0, 1.0]] * 20)
     found = rate_intervals(draws, [Rate(0, 9), Rate(9, 9)])
-    assert [(each.interval, each.reason) for each in found] == [(None, SEE_WILSON)] * 2
+    reason = "all or none comply, which resampling cannot vary: see the Wilson interval"
+    assert [(each.interval, each.reason) for each in found] == [(None, reason)] * 2
+    alone = summary_intervals(draws, {"POS": Rate(0, 9), "A": Rate(9, 9)}, reference="POS")
+    assert alone.degenerate == ("reference", "mean", "worst", "gap")
 
 
 def counts(seed: int = 3) -> ItemCounts:

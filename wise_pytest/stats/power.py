@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from wise_pytest.stats.bootstrap import ItemCounts, contrast_points, draw_contrasts
+from wise_pytest.stats.bootstrap import ItemCounts, Scheme, contrast_points, draw_contrasts
 from wise_pytest.stats.contrasts import summarize_contrasts
 from wise_pytest.stats.multiplicity import holm
 from wise_pytest.stats.paired import ALPHA, PairedCounts, compare_paired
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     Floats: TypeAlias = NDArray[np.float64]
 
 Effect: TypeAlias = Literal["drop", "gap"]
+_SCHEME: Scheme = "item-cluster"
+"""Of a run of one model; it asks for no providers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,10 +79,11 @@ def shrunken_rates(forms: Sequence[str], n_compliant: Ints, n: Ints) -> Recorded
     mean = observed.mean(axis=0)
     total = observed.var(axis=0, ddof=1) if len(observed) > 1 else np.zeros(len(forms))
     noise = np.where(n > 1, observed * (1 - observed) / np.maximum(n - 1, 1), np.inf).mean(axis=0)
-    share = np.clip(np.where(total > 0, 1 - noise / np.where(total > 0, total, 1), 0), 0, 1)
+    share = np.divide(np.maximum(total - noise, 0), total, out=np.zeros_like(total), where=total > 0)
+    # A share is at most 1, so each rate lies between the observed one and the mean, and in 0..1.
     return Recorded(
         forms=tuple(forms),
-        rates=np.clip(mean + np.sqrt(share) * (observed - mean), 0, 1),
+        rates=mean + np.sqrt(share) * (observed - mean),
         alike=tuple(form for form, kept in zip(forms, share.tolist(), strict=True) if kept == 0),
     )
 
@@ -150,7 +153,7 @@ def simulate_power(
     lowered[:, place] = recorded.rates[:, source] * (mean - question.size) / mean
     n_found = 0
     for _ in range(simulations):
-        items = rng.integers(0, len(lowered), size=n_items)
+        items = rng.integers(len(lowered), size=n_items)
         after = rng.binomial(repetitions, lowered[items])
         if question.effect == "drop":
             before = rng.binomial(repetitions, recorded.rates[items])
@@ -188,16 +191,12 @@ def _found_gap(  # noqa: PLR0917
 
     items = tuple(map(str, range(len(counts))))
     run = ItemCounts(("m",), items, forms, counts[None], np.full((1, *counts.shape), repetitions))
-    points = contrast_points(run, "item-cluster", reference=question.reference)
+    points = contrast_points(run, _SCHEME, reference=question.reference)
     draws = draw_contrasts(
-        run,
-        "item-cluster",
-        reference=question.reference,
-        providers={"m": "m"},
-        replicates=replicates,
-        rng=rng,
+        run, _SCHEME, reference=question.reference, providers={}, replicates=replicates, rng=rng
     )
     found = dict(zip(forms, summarize_contrasts(points, draws), strict=True))
-    family = holm({form: contrast.p for form, contrast in found.items() if form != question.reference})
+    # The reference form never differs from itself, so it has no p value and is not in the family.
+    family = holm({form: contrast.p for form, contrast in found.items()})
     p, diff = family.adjusted[question.form], found[question.form].diff
     return p is not None and p < ALPHA and diff is not None and diff < 0

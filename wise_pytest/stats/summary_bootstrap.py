@@ -93,18 +93,18 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
     """
     import numpy as np
 
-    places = [place for place, rate in enumerate(rates.values()) if rate.n]
+    place_of = {form: place for place, (form, rate) in enumerate(rates.items()) if rate.n}
+    places = [*place_of.values()]
     complete: Truths = np.all(draws.scored[:, places], axis=1)
     reason = too_many_undefined(int(complete.sum()), len(complete), "lack rows of one of the forms")
     if not places or reason is not None:
         return SummaryIntervals.unavailable(reason or "no form has a scored row")
     kept = draws.rates[complete][:, places]
-    names = [form for form, rate in rates.items() if rate.n]
     worst = kept.min(axis=1)
     measures = {"mean": np.ascontiguousarray(kept).mean(axis=1), "worst": worst}
-    if reference in names:
-        measures["reference"] = kept[:, names.index(reference)]
-    if len(names) >= MIN_FORMS_FOR_GAP:
+    if reference in place_of:
+        measures["reference"] = draws.rates[complete, place_of[reference]]
+    if len(places) >= MIN_FORMS_FOR_GAP:
         measures["gap"] = kept.max(axis=1) - worst
     found = percentile_intervals(np.stack(list(measures.values()), axis=1))
     intervals = dict(zip(measures, found, strict=True))
@@ -114,7 +114,7 @@ def summary_intervals(draws: PanelDraws, rates: Mapping[str, Rate], *, reference
         worst=intervals["worst"],
         gap=intervals.get("gap"),
         degenerate=tuple(
-            name for name in MEASURES if name in measures and (measures[name] == measures[name][0]).all()
+            name for name in MEASURES if name in measures and measures[name].min() == measures[name].max()
         ),
     )
 
