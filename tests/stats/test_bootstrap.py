@@ -306,6 +306,42 @@ def test_a_form_that_no_model_shares_with_the_reference():
     assert not never.defined[:, 1].any()
 
 
+@pytest.mark.parametrize("scheme", SCHEMES)
+def test_a_form_without_rows_differs_from_none(scheme):
+    n = np.array([[[1, 0]]])
+    counts = ItemCounts(("m",), ("x",), ("POS", "NEG"), n, n)
+    assert contrast_points(counts, scheme, reference="POS") == (0, None)
+    assert contrast_points(counts, scheme, reference="NEG") == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "share"),
+    [
+        ("item-cluster", 3 / 4),  # x, of two items in two draws
+        ("equal-model-item", 3 / 4),
+        ("model-item", 1 / 2 * 3 / 4 + 1 / 4 * 15 / 16),  # x in two draws, or in four of m0 twice
+        ("provider-model-item", 1 / 2 * 3 / 4 + 1 / 4 * 15 / 16),
+    ],
+)
+def test_a_form_that_one_row_has(scheme, share):
+    # m0 has NEG for x only, and complies there; all that has POS fails.
+    n = np.array([[[1, 1], [1, 0]], [[1, 0], [1, 0]]])
+    counts = ItemCounts(("m0", "m1"), ("x", "y"), ("POS", "NEG"), n * [0, 1], n)
+    draws = draw_panel(
+        counts,
+        scheme,
+        reference="POS",
+        providers={"m0": "A", "m1": "B"},
+        replicates=4000,
+        rng=np.random.default_rng(0),
+    )
+    assert draws.scored[:, 0].all()
+    assert draws.scored[:, 1].mean() == pytest.approx(share, abs=0.03)
+    assert (draws.contrasts.defined == draws.scored).all()
+    assert (draws.rates[draws.scored] == np.broadcast_to([0, 1], (4000, 2))[draws.scored]).all()
+    assert (draws.contrasts.differences[draws.scored] == draws.rates[draws.scored]).all()
+
+
 def test_equal_differences_of_every_model_are_exactly_zero_together():
     # 0.1 + 0.2 - 0.3 is not zero in floating point; a replicate of no difference must count on both sides.
     compliant = np.array([[[5, 6]], [[5, 7]], [[5, 2]]])
@@ -351,6 +387,14 @@ def test_item_weights():
     assert covariance[np.triu_indices(7, 1)] == pytest.approx(np.full(21, -1 / 7), abs=0.1)
 
 
+REASONS = {
+    "provider-model-item": "providers and models and items",
+    "model-item": "models and items",
+    "item-cluster": "items",
+    "equal-model-item": "items",
+}
+
+
 @pytest.mark.parametrize(
     ("n_models", "n_items", "providers", "available"),
     [
@@ -367,8 +411,7 @@ def test_units(n_models, n_items, providers, available):
     for scheme in SCHEMES:
         units = resampled_units(counts, scheme, providers=dict(zip(names, providers, strict=True)))
         assert (units.reason is None) == (scheme in available)
-        if units.reason is not None:
-            assert "fewer than two" in units.reason
+        assert units.reason in {None, f"fewer than two {REASONS[scheme]} to resample"}
         assert units.n_units["items"] == n_items
     every = resampled_units(counts, "provider-model-item", providers=dict(zip(names, providers, strict=True)))
     assert every.n_units == {"providers": len(set(providers)), "models": n_models, "items": n_items}
@@ -384,12 +427,37 @@ def test_items_that_no_model_shares_are_one_unit_to_each():
     assert resampled_units(counts, "item-cluster", providers=providers).reason is None
 
 
+def test_a_model_draws_from_its_own_items():
+    # a has one item of three, b another two: under each the same rows come up in every replicate.
+    n = np.array([[[0], [0], [2]], [[1], [1], [0]]])
+    counts = ItemCounts(("a", "b"), ("x", "y", "z"), ("POS",), n * [[[1]], [[0]]], n)
+    assert resampled_units(counts, "equal-model-item", providers=dict.fromkeys("ab", "A")).reason is None
+    sums = {}
+    for scheme in ("equal-model-item", "model-item"):
+        draws = draw_panel(
+            counts,
+            scheme,
+            reference="POS",
+            providers={},
+            replicates=100,
+            rng=np.random.default_rng(2),
+        )
+        assert draws.scored.all()
+        sums[scheme] = sorted({*draws.rates[:, 0].tolist()})
+    # Two draws of a model: a alone, two rows of a and two of b, or b alone.
+    assert sums == {"equal-model-item": [0.5], "model-item": [0, 0.5, 1]}
+
+
 def test_counts_are_checked_and_selected():
     n = np.ones((2, 3, 1), dtype=np.int64)
-    with pytest.raises(ValueError, match="for \\(2, 2, 1\\) names"):
-        ItemCounts(("a", "b"), ("x", "y"), ("POS",), n, n)
-    with pytest.raises(ValueError, match="between none and all"):
-        ItemCounts(("a", "b"), ("x", "y", "z"), ("POS",), n + 1, n)
+    for n_compliant, scored in ((n[:, :2], n), (n, n[:, :2])):
+        with pytest.raises(ValueError, match="for \\(2, 3, 1\\) names"):
+            ItemCounts(("a", "b"), ("x", "y", "z"), ("POS",), n_compliant, scored)
+    for wrong in (-1, 2):
+        n_compliant = n.copy()
+        n_compliant[1, 2] = wrong
+        with pytest.raises(ValueError, match="between none and all"):
+            ItemCounts(("a", "b"), ("x", "y", "z"), ("POS",), n_compliant, n)
     n[0, 2] = 0
     some = ItemCounts(("a", "b"), ("x", "y", "z"), ("POS",), n, n).of_models(["a", "never seen"])
     assert (some.models, some.items, some.n.shape) == (("a",), ("x", "y"), (1, 2, 1))

@@ -25,6 +25,9 @@ EXAMINED = (
     "stats.simultaneous",
     "stats.distribution",
     "stats.ranking_bootstrap",
+    "stats.bootstrap",
+    "stats.summary_bootstrap",
+    "stats.power",
 )
 """Modules of which every mutant has been tried, and every survivor is listed."""
 SOURCE = '''

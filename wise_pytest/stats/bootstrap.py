@@ -136,7 +136,7 @@ def resampled_units(counts: ItemCounts, scheme: Scheme, *, providers: Mapping[st
     Parameters
     ----------
     counts
-        One panel, the models to analyse; every model has a scored row.
+        One panel, the models to analyse, at least one; every model has a scored row.
     scheme
         One of ``SCHEMES``.
     providers
@@ -148,20 +148,13 @@ def resampled_units(counts: ItemCounts, scheme: Scheme, *, providers: Mapping[st
         With a reason where every resampled level offers a single unit only.
     """
     own = [providers[model] for model in counts.models]
-    most_models = max((own.count(provider) for provider in own), default=0)
-    most_items = int(_owned(counts).sum(axis=1).max(initial=0))
     levels = {"providers": len(set(own)), "models": len(own), "items": len(counts.items)}
-    choices = {"providers": len(set(own)), "models": most_models, "items": most_items}
-    if scheme == "model-item":
-        choices["models"] = len(own)
-    elif scheme == "item-cluster":
-        choices["items"] = len(counts.items)
-    names = _LEVELS[scheme]
-    varies = any(choices[name] >= MIN_UNITS for name in names)
-    return Units(
-        n_units={name: levels[name] for name in names},
-        reason=None if varies else f"fewer than two {' and '.join(names)} to resample",
-    )
+    n_units = {name: levels[name] for name in _LEVELS[scheme]}
+    choices = dict(n_units)
+    if scheme != "item-cluster":  # the items are those of each model, not those of all
+        choices["items"] = int(_owned(counts).sum(axis=1).max())
+    varies = max(choices.values()) >= MIN_UNITS
+    return Units(n_units, None if varies else f"fewer than two {' and '.join(n_units)} to resample")
 
 
 _LEVELS: dict[Scheme, tuple[str, ...]] = {
@@ -196,7 +189,7 @@ def contrast_points(counts: ItemCounts, scheme: Scheme, *, reference: str) -> tu
     place = counts.forms.index(reference)
     if scheme == "equal-model-item":
         own = _Sums(counts.n_compliant.sum(axis=1), counts.n.sum(axis=1))
-        usable = _usable(own, place)
+        usable = _usable(own.n, place)
         n_models = usable.sum(axis=0)
         means = settled(_mean_where(_to_reference(own, place), usable, n_models))
         return tuple(mean if n else None for mean, n in zip(means.tolist(), n_models.tolist(), strict=True))
@@ -351,7 +344,7 @@ def item_weights(n_items: int, *, replicates: int, rng: np.random.Generator) -> 
 
     sizes = np.array([n_items], dtype=np.int64)
     for weights in _weights(_once(replicates, 1), sizes, rng):
-        yield weights[:, 0]
+        yield weights.squeeze(axis=1)
 
 
 def settled(differences: Floats) -> Floats:
@@ -434,10 +427,8 @@ def _packed(counts: ItemCounts) -> Floats:
     owned = _owned(counts)
     most = int(owned.sum(axis=1).max())
     both = np.concatenate([counts.n_compliant, counts.n], axis=2).astype(np.float64)
-    if not owned.all():
-        order = np.argsort(~owned, axis=1, kind="stable")
-        both = np.take_along_axis(both, order[:, :, None], axis=1)
-    packed: Floats = np.ascontiguousarray(both[:, :most])
+    own_first = np.argsort(~owned, axis=1, kind="stable")[:, :most]
+    packed: Floats = np.take_along_axis(both, own_first[:, :, None], axis=1)
     return packed
 
 
@@ -482,17 +473,17 @@ def _pooled_draws(sums: _Sums, reference: int | None) -> PanelDraws:
     if reference is None:
         return PanelDraws(_no_contrasts(rates), rates, scored)
     # Equal fractions divide to equal numbers, so a difference of zero is exactly zero.
-    contrasts = ContrastDraws(differences=_to_reference(sums, reference), defined=_usable(sums, reference))
+    contrasts = ContrastDraws(differences=_to_reference(sums, reference), defined=_usable(sums.n, reference))
     return PanelDraws(contrasts, rates, scored)
 
 
 def _equal_draws(counts: ItemCounts, sums: _Sums, reference: int | None) -> PanelDraws:
-    own = _Sums(counts.n_compliant.sum(axis=1), counts.n.sum(axis=1))
-    rates, scored = _equal_means(_rates(sums), sums.n > 0, own.n > 0)
+    own = counts.n.sum(axis=1)
+    rates, scored = _equal_means(_rates(sums), sums.n > 0, own > 0)
     if reference is None:
         return PanelDraws(_no_contrasts(rates), rates, scored)
     differences, defined = _equal_means(
-        _to_reference(sums, reference), _usable(sums, reference), _usable(own, reference)
+        _to_reference(sums, reference), _usable(sums.n, reference), _usable(own, reference)
     )
     return PanelDraws(ContrastDraws(settled(differences), defined), rates, scored)
 
@@ -513,9 +504,9 @@ def _equal_means(values: Floats, drawn: Truths, usable: Truths) -> tuple[Floats,
     return _mean_where(values, usable, n_models), np.logical_and(complete, n_models > 0)
 
 
-def _usable(sums: _Sums, reference: int) -> Truths:
-    """Whether there are rows of the form and of the reference form; shape of ``sums``."""
-    scored = sums.n > 0
+def _usable(n: Ints, reference: int) -> Truths:
+    """Whether there are rows of the form and of the reference form; shape of ``n``."""
+    scored = n > 0
     usable: Truths = scored & scored[..., [reference]]
     return usable
 
