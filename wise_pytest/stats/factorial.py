@@ -276,8 +276,11 @@ def _term_test(
         if effects[row].p is None:
             return TermTest(term, None, None, None, effects[row].reason)
     within = covariance[np.ix_(rows, rows)]
-    if df_items < len(rows) or np.linalg.matrix_rank(within, hermitian=True) < len(rows):
+    if df_items < len(rows):
         return TermTest(term, None, None, None, f"too few items to test {len(rows)} differences together")
+    # Of items that show the same, rounding leaves a little more than nothing.
+    if np.linalg.matrix_rank(within, tol=_TOLERANCE * np.trace(within)) < len(rows):
+        return TermTest(term, None, None, None, f"the items do not tell {len(rows)} differences apart")
     estimates = np.array([effects[row].estimate for row in rows], dtype=float)
     statistic = float(estimates @ np.linalg.solve(within, estimates)) / len(rows)
     df = (len(rows), df_items)
