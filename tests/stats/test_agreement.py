@@ -12,9 +12,6 @@ from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import fleiss_kappa as from_statsmodels
 
 from wise_pytest.stats.agreement import (
-    MISSING_PINGOUIN,
-    MISSING_STATSMODELS,
-    UNKNOWN_PINGOUIN,
     draw_items,
     fleiss_kappa,
     icc_2k,
@@ -105,7 +102,7 @@ def test_kappa_of_the_published_example():
 def test_kappa_of_fourteen_raters():
     result = kappa(FOURTEEN_RATERS)
     assert result.value == pytest.approx(0.210, abs=5e-4)
-    assert (result.n_items, result.n_annotators) == (10, 14)
+    assert (result.statistic, result.n_items, result.n_annotators) == ("fleiss_kappa", 10, 14)
 
 
 def test_kappa_worked_by_hand():
@@ -129,6 +126,7 @@ def test_kappa_is_undefined_where_all_judgments_are_the_same(n_yes):
     result = kappa(binary(n_yes, n_yes, n_yes, of=5))
     assert result.value is None
     assert result.interval is None
+    assert not result.degenerate
     assert result.n_defined == 0
     assert result.reason == "all judgments are the same, and chance alone would agree as well"
 
@@ -150,6 +148,7 @@ def test_a_few_replicates_without_a_value_leave_the_interval():
     result = kappa(binary(*[5] * 17, 4, 3, 1, of=5), n_replicates=1000)
     assert 940 <= result.n_defined < 1000
     assert result.interval is not None
+    assert not result.degenerate
     assert result.interval_reason is None
 
 
@@ -158,7 +157,7 @@ def test_icc_of_the_published_example():
     # Printed: mean squares 11.24, 32.49 and 1.02; ICC(2,4) .62.
     assert result.value == pytest.approx(0.62005, abs=5e-6)
     assert result.value == pytest.approx((11.24 - 1.02) / (11.24 + (32.49 - 1.02) / 6), abs=5e-4)
-    assert (result.n_items, result.n_annotators) == (6, 4)
+    assert (result.statistic, result.n_items, result.n_annotators) == ("icc_2k", 6, 4)
 
 
 def test_icc_is_one_where_annotators_agree_on_items_that_differ():
@@ -196,29 +195,29 @@ def test_without_pingouin_only_the_icc_is_missing(monkeypatch):
     result = icc(JUDGES)
     assert result.value is None
     assert result.interval is None
-    assert result.reason == MISSING_PINGOUIN
-    assert "pip install 'wise-pytest[agreement]'" in result.reason
+    assert result.reason == "ICC(2,k) needs pingouin: pip install 'wise-pytest[agreement]'"
     assert kappa(FOURTEEN_RATERS).value is not None
 
 
 def test_without_statsmodels_only_kappa_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.stats.inter_rater", None)
     result = kappa(FOURTEEN_RATERS)
-    assert (result.value, result.interval, result.reason) == (None, None, MISSING_STATSMODELS)
-    assert "pip install 'wise-pytest[agreement]'" in result.reason
+    assert (result.value, result.interval) == (None, None)
+    assert result.reason == "Fleiss' kappa needs statsmodels: pip install 'wise-pytest[agreement]'"
     if "pingouin" not in sys.modules:  # pingouin itself needs statsmodels
         pytest.importorskip("pingouin")
     assert icc(JUDGES).value is not None
 
 
-@pytest.mark.parametrize(("name", "reason"), [("ICC2k", None), ("ICC(9,k)", UNKNOWN_PINGOUIN)])
-def test_the_names_that_pingouin_gives(monkeypatch, name, reason):
+@pytest.mark.parametrize(("name", "value"), [("ICC2k", 0.25), ("ICC(A,k)", 0.25), ("ICC(9,k)", None)])
+def test_the_names_that_pingouin_gives(monkeypatch, name, value):
     table = pd.DataFrame({"Type": ["ICC1", name, "ICC(C,k)"], "ICC": [0.1, 0.25, 0.3]})
     other = types.SimpleNamespace(intraclass_corr=lambda **_: table)
     monkeypatch.setitem(sys.modules, "pingouin", other)
     result = icc(JUDGES)
-    assert result.reason == reason
-    assert result.value == (0.25 if reason is None else None)
+    unknown = "this pingouin does not name ICC(2,k): pip install --upgrade 'wise-pytest[agreement]'"
+    assert result.value == value
+    assert result.reason == (unknown if value is None else None)
 
 
 @pytest.mark.parametrize(
@@ -338,19 +337,19 @@ def test_the_order_of_annotators_changes_not_one_bit():
 
 
 @pytest.mark.parametrize(
-    ("measure", "table"),
+    ("measure", "table", "said"),
     [
-        (kappa, binary(3, 2, of=3)[:1]),
-        (kappa, [[3, 0], [2, 0]]),
-        (kappa, [[1, 0], [0, 1]]),
-        (kappa, [[4, -1], [2, 1]]),
-        (kappa, [1, 2, 3]),
-        (icc, [[1, 2, 3]]),
-        (icc, [[1], [2]]),
+        (kappa, binary(3, 2, of=3)[:1], "at least two items"),
+        (kappa, [[3, 0], [2, 0]], "the same two or more annotators"),
+        (kappa, [[1, 0], [0, 1]], "the same two or more annotators"),
+        (kappa, [[4, -1], [2, 1]], "the same two or more annotators"),
+        (kappa, [1, 2, 3], "do not fit"),
+        (icc, [[1, 2, 3]], "at least two items"),
+        (icc, [[1], [2]], "at least two annotators"),
     ],
 )
-def test_what_cannot_be_measured_is_refused(measure, table):
-    with pytest.raises(ValueError, match=r"need|do not fit"):
+def test_what_cannot_be_measured_is_refused(measure, table, said):
+    with pytest.raises(ValueError, match=said):
         measure(table)
 
 

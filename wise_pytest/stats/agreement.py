@@ -200,7 +200,7 @@ def icc_2k(ratings: Ints, draws: Ints) -> Agreement:
     n_annotators = ratings.shape[1]
     if n_annotators < MIN_ANNOTATORS:
         raise ValueError("reliability needs at least two annotators")
-    constant = bool((ratings == ratings[0, 0]).all())
+    constant = bool(ratings.min() == ratings.max())
     return _agreement(
         "icc_2k",
         lambda weights: icc_terms(ratings, weights),
@@ -335,7 +335,7 @@ def _icc_of_pingouin(ratings: Ints) -> float | str:
     if ratings.size < _PINGOUIN_MIN_RATINGS:
         return f"pingouin needs at least {_PINGOUIN_MIN_RATINGS} ratings"
     # An order of annotators that their ratings alone decide: their names must not move the last digit.
-    columns = ratings[:, np.lexsort(ratings[::-1])]
+    columns = ratings[:, np.lexsort(ratings)]
     long = pd.DataFrame(
         {
             "item": np.repeat(np.arange(n_items), n_annotators),
@@ -352,4 +352,4 @@ def _icc_of_pingouin(ratings: Ints) -> float | str:
             return MISSING_PINGOUIN
         table = intraclass_corr(data=long, targets="item", raters="annotator", ratings="rating")
     found = table.loc[table["Type"].isin(_PINGOUIN_NAMES), "ICC"]
-    return float(found.iloc[0]) if len(found) == 1 else UNKNOWN_PINGOUIN
+    return float(found.item()) if len(found) == 1 else UNKNOWN_PINGOUIN
