@@ -95,30 +95,39 @@ def test_the_report_says_which_rule_decided():
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("max_gapp = 3", "there is no 'max_gapp'"),
-        ("max_gap = 101", "max_gap: must be a number from 0 to 100, not '101'"),
-        ("max_gap = true", "must be a number, or false for no limit"),
-        ("max_gap = [3]", "must be a number, or false for no limit"),
-        ("max_gap = nan", "must be a number from 0 to 100, not 'nan'"),
-        ("min_tau = 2", "must be a number from -1 to 1"),
-        ('mode = "sure"', "mode: must be point or confident, not 'sure'"),
-        ("panels = 3", "must be a table of panels by name"),
-        ("[panels.exactcount]\nmax_gap = 3", "did you mean 'exact_count'?"),
-        ("[panels.exact_count]\nmode = 'point'", "there is no 'mode'"),
-        ("[models.c]\nmax_gap = 3", "unknown model 'c'"),
-        ("[models.a]\nmax_reversal = 3", "there is no 'max_reversal'"),
-        ("[models.a.panels.other]\nmax_gap = 3", "unknown panel 'other'"),
-        ("[models]\na = 3", "must be a table"),
+        ("max_gapp = 3", "]: there is no 'max_gapp'; it takes max_gap, min_worst, "),
+        ("max_gap = 101", "] max_gap: must be a number from 0 to 100, not '101'"),
+        ("max_gap = true", "] max_gap: must be a number, or false for no limit, not True"),
+        ("max_gap = [3]", "] max_gap: must be a number, or false for no limit, not [3]"),
+        ("max_gap = nan", "] max_gap: must be a number from 0 to 100, not 'nan'"),
+        ("min_tau = 2", "] min_tau: must be a number from -1 to 1, not '2'"),
+        ('mode = "sure"', "] mode: must be point or confident, not 'sure'"),
+        ("panels = 3", "] panels: must be a table of panels by name, not 3"),
+        ("models = 3", "] models: must be a table of models by name, not 3"),
+        (
+            "[panels.exactcount]\nmax_gap = 3",
+            "] panels: unknown panel 'exactcount' (known: exact_count, ",
+        ),
+        ("[panels.exact_count]\nmode = 'point'", "] panels.exact_count: there is no 'mode'"),
+        ("[models.c]\nmax_gap = 3", "] models: unknown model 'c'"),
+        # What all models come to together, none of them can hold.
+        ("[models.a]\nmax_reversal = 3", ".models.a]: there is no 'max_reversal'"),
+        ("[models.a]\nmin_tau = 0", ".models.a]: there is no 'min_tau'"),
+        ("[models.a]\nmax_rank_shift = 3", ".models.a]: there is no 'max_rank_shift'"),
+        ("[models.a.panels.other]\nmax_gap = 3", ".models.a] panels: unknown panel 'other'"),
+        ("[models]\na = 3", ".models.a]: must be a table, not 3"),
     ],
 )
 def test_what_is_no_rule_is_named(text, said):
     with pytest.raises(OptionError) as caught:
         table(text)
-    assert said in str(caught.value)
-    assert str(caught.value).startswith("pyproject.toml: [tool.wise.gate")
+    assert str(caught.value).startswith(f"pyproject.toml: [tool.wise.gate{said}")
 
 
 def test_there_are_two_modes():
+    assert GateRules().mode == "point"
+    rules = table('mode = "confident"\nmax_gap = 3')
+    assert (rules.mode, rules.everywhere.max_gap) == ("confident", 3)
     assert parse_mode("confident", "--wise-gate") == "confident"
     with pytest.raises(OptionError, match="--wise-gate: must be point or confident, not 'Point'"):
         parse_mode("Point", "--wise-gate")
@@ -311,11 +320,11 @@ def test_a_limit_for_everywhere_is_left_open_once():
     assert [check.metric for check in gate.checks].count("tau_b") == 1
 
 
-def noted(rows, text: str, **given: str):
+def noted(rows, text: str, *, exclude=(), **given: str):
     """The notes of a gate, as the terminal, the markdown and the page say them, too."""
     rules = table(text)
     everywhere = replace(rules.everywhere, **{n: Fraction(t.rpartition(" ")[2]) for n, t in given.items()})
-    audit = build_audit(rows)
+    audit = build_audit(rows, exclude=exclude)
     gate = evaluate_gate(audit, replace(rules, everywhere=everywhere, given=given))
     document = to_document(audit, gate)
     for note in gate.notes:
@@ -340,6 +349,10 @@ def test_a_rule_without_rows_is_told_and_fails_nothing():
         """,
     )
     assert gate.notes == ("rules of model b; model a, panel keyword_once: no rows of them",)
+    # A rule that only lifts limits asks for nothing.
+    assert noted(model("a", 9, 9), "[models.b]\nmax_gap = false").notes == ()
+    gate = noted(model("a", 9, 9), "[models.b]\nmax_gap = false\nmin_worst = 5")
+    assert gate.notes == ("rule of model b: no rows of it",)
 
 
 @pytest.mark.parametrize(
@@ -358,17 +371,50 @@ def test_an_option_that_decides_nothing_is_told(text, note):
         assert noted(model("a", 9, 5) + model("b", 9, 9), text, max_gap="--wise-max-gap 5").notes == ()
 
 
+GAP, WORST = {"max_gap": "--wise-max-gap 5"}, {"min_worst": "--wise-min-worst 10"}
+REVERSAL = {"max_reversal": "--wise-max-reversal 5"}
+
+
+@pytest.mark.parametrize(
+    ("text", "exclude", "given", "told"),
+    [
+        (
+            "[models.a]\nmax_gap = 80\n[models.b]\nmax_gap = 70",
+            (),
+            GAP,
+            "rules of model a (80), model b (70) go before it",
+        ),
+        (
+            "[panels.exact_count]\nmax_gap = 80\n[panels.keyword_once]\nmax_gap = false",
+            (),
+            WORST | GAP,  # the first decides, and the second is looked at all the same
+            "rules of panel exact_count (80), panel keyword_once (no limit) go before it",
+        ),
+        ("[models.a]\nmax_gap = 80", ("b",), GAP, "rule of model a (80) goes before it"),
+        ("", ("a", "b"), GAP, None),  # without a model no rule goes before it
+        ("[panels.exact_count]\nmax_reversal = 80", (), REVERSAL, None),  # it decides for the other panel
+    ],
+)
+def test_which_options_decide_nothing(text, exclude, given, told):
+    rows = [row for panel in KNOWN["panels"] for name in "ab" for row in model(name, 9, 5, panel=panel)]
+    notes = () if told is None else (f"--wise-max-gap 5 decided nothing: {told}",)
+    assert noted(rows, text, exclude=exclude, **given).notes == notes
+
+
 def test_an_option_is_kept_as_it_was_written():
     values = dict.fromkeys((*GATE_OPTIONS, "gate")) | {"max-gap": "5"}
     rules = gate_rules(values, NO_TABLE, prefix="wise-", baseline=False)
     assert rules.given == {"max_gap": "--wise-max-gap 5"}
+    assert rules == GateRules(Thresholds(max_gap=Fraction(5)))  # however it was written, it asks for the same
 
 
 def test_a_limit_that_looks_like_a_rate_is_told():
-    gate = noted(model("a", 9, 9), "[models.a]\nmin_worst = 0.5", min_mean="--wise-min-mean 0.8")
+    text = "min_coverage = 0.9\n[models.a]\nmin_worst = 0.5"
+    gate = noted(model("a", 9, 9), text, min_mean="--wise-min-mean 0.8")
     assert gate.notes == (
         "min_worst = 0.5 of model a is 0.5 percentage points, not 50",
         "--wise-min-mean 0.8 is 0.8 percentage points, not 80",
+        "min_coverage = 0.9 is 0.9 percentage points, not 90",
     )
     assert (
         noted(model("a", 9, 9), "min_mean = 1\nmin_worst = 0\nmax_gap = 0.5\nmin_coverage = 80").notes == ()

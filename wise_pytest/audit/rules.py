@@ -134,7 +134,7 @@ def parse_threshold(text: str, name: str) -> Fraction:
         A plain decimal number.
     name
         The option as the user writes it, such as ``--wise-max-gap`` or
-        ``wise_max_gap``; it decides the range.
+        ``wise_max_gap``, perhaps after its place; how it ends decides the range.
 
     Returns
     -------
@@ -146,8 +146,8 @@ def parse_threshold(text: str, name: str) -> Fraction:
     OptionError
         If ``text`` is no plain number or lies outside the option's range.
     """
-    option = name.rpartition(" ")[2].strip("-").replace("-", "_").removeprefix("wise_")
-    low, high = _RANGES.get(option, (0, POINTS))
+    written = name.replace("-", "_")
+    low, high = next((found for option, found in _RANGES.items() if written.endswith(option)), (0, POINTS))
     expected = f"a number from {low}" if high is None else f"a number from {low} to {high}"
     stripped = text.strip()
     # No exponents: 1e999999999 is a number too, and takes for ever to become an exact one.
