@@ -76,6 +76,7 @@ PRELOADED = (
     "pandas",
     "scipy.stats",
     "hypothesis.strategies",
+    "pingouin",
     "statsmodels.regression.linear_model",
     "statsmodels.stats.inter_rater",
     "statsmodels.stats.multitest",

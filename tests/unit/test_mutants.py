@@ -15,6 +15,8 @@ STATS = mutants.ROOT / "wise_pytest" / "stats"
 EXAMINED = (
     "audit.gate",
     "audit.judging",
+    "audit.rules",
+    "audit.hints",
     "stats.rates",
     "stats.summary",
     "stats.contrasts",
@@ -28,6 +30,8 @@ EXAMINED = (
     "stats.bootstrap",
     "stats.summary_bootstrap",
     "stats.power",
+    "stats.agreement",
+    "stats.factorial",
 )
 """Modules of which every mutant has been tried, and every survivor is listed."""
 SOURCE = '''
