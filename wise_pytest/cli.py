@@ -57,8 +57,7 @@ COMMANDS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; 0 where all is well, 1 where the gate fails, 2 where the input cannot be used."""
-    parser = _parser()
-    parsed = parser.parse_args(arguments)
+    parsed = parse(sys.argv[1:] if arguments is None else arguments)
     try:
         status: int = parsed.run(parsed)
     except WiseError as error:  # of what can be wrong with one cell, too: a verifier of the user's that fails
@@ -69,6 +68,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return EXIT_USAGE
     return status
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """What a command line asks for; exits with 2 where it is none."""
+    given = list(arguments)
+    # argparse would take the first word after "--" for the model's name.
+    cut = given.index("--") if given[:1] == ["local"] and "--" in given else len(given)
+    parsed = _parser().parse_args(given[:cut])
+    if cut < len(given):
+        parsed.arguments = given[cut + 1 :]
+    return parsed
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 MARKER = "wise"
 FIXTURE = "wise"
-NO_MODEL = "no model is chosen: pass --model NAME, or set default_models in [tool.wise] of pyproject.toml"
+NO_MODEL = (
+    "no model is chosen: pass --model NAME (--wise-model, where another plugin has that option), "
+    "or set default_models in [tool.wise] of pyproject.toml"
+)
 ALIAS = "--model"
 PATH_FLAGS = ("--wise-out", "--wise-cassettes", "--wise-baseline", "--wise-openings")
 """Options whose value is a folder or a file."""

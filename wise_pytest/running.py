@@ -20,7 +20,7 @@ from wise_pytest.comparing import open_baseline
 from wise_pytest.errors import BudgetReached, ConfigError, OptionError, TechnicalError, WiseError
 from wise_pytest.files import reason_of
 from wise_pytest.naming import slug
-from wise_pytest.options import FIXTURE, MARKER, NO_MODEL
+from wise_pytest.options import FIXTURE, MARKER
 from wise_pytest.panels.cells import cell_id
 from wise_pytest.progress import Progress
 from wise_pytest.quoting import defuse
@@ -230,10 +230,13 @@ class RunningHooks:
         if not self._in_worker:
             remove_books(self._session.identity.books)
 
+    @property
+    def has_models(self) -> bool:
+        """Whether a model is chosen."""
+        return bool(self._session.settings.models)
+
     def parametrize(self, metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
         """Give a panel's test its cells; called by the plugin's ``pytest_generate_tests``."""
-        if not self._session.settings.models:
-            raise pytest.Collector.CollectError(NO_MODEL)
         try:
             panel_id = _panel_of(metafunc, marker)
             planned = self._session.plan_panel(panel_id)

@@ -199,6 +199,11 @@ def test_an_empty_folder_and_the_wheel_are_enough_for_a_replay(installed: Path, 
     assert [path.name for path in tmp_path.iterdir()] == ["here"]
 
 
+def test_the_installed_package_is_the_one_that_runs_in_a_checkout_too(installed: Path, tmp_path: Path):
+    said = run([str(installed.with_name("wise")), "demo", "--out", str(tmp_path)], cwd=ROOT)
+    assert "9 passed, 171 noncompliant" in said
+
+
 def test_a_project_that_uses_the_package_passes_strict_type_checks(installed: Path, tmp_path: Path):
     (tmp_path / "test_consumer.py").write_text(CONSUMER)
     check = ("-m", "mypy", "--strict", "--python-executable", str(installed), "test_consumer.py")

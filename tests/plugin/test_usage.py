@@ -230,11 +230,13 @@ def test_a_recordings_folder_that_cannot_be_written(project: Project):
     assert project.files() == before
 
 
-def test_no_model_is_a_collection_error_that_names_the_option(project: Project, mode: tuple[str, ...]):
+def test_without_a_model_a_panels_test_is_an_error_that_names_the_option(
+    project: Project, mode: tuple[str, ...]
+):
     """The other tests of a repository are not to be stopped by one file."""
     project.write("test_other.py", "def test_other(): pass\n")
     before = project.files()
-    run = project.run("--continue-on-collection-errors", *mode)
+    run = project.run(*mode)
     assert run.status == 1
     assert run.counts == {"error": 1, "passed": 1}
     assert "no model is chosen: pass --model NAME" in run.flat

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from wise_pytest.cli import parse
 from wise_pytest.endpoints.registry import load_registry
 from wise_pytest.errors import ModelError, OptionError
 from wise_pytest.local import child, server
@@ -369,6 +370,20 @@ DIES = (
     "STATE.append(1)\n        if len(STATE) > 3: print('no memory left', flush=True); os._exit(9)\n        "
 )
 PID = "open({!r}, 'w').write(str(os.getpid()))"
+
+
+@pytest.mark.parametrize(
+    ("given", "model", "rest"),
+    [
+        (["--", "--wise-items", "10"], "smollm2-135m-instruct", ["--wise-items", "10"]),
+        (["m", "--port", "1", "--", "-k", "--", "x"], "m", ["-k", "--", "x"]),
+        (["m"], "m", []),
+        (["--"], "smollm2-135m-instruct", []),
+    ],
+)
+def test_what_follows_two_dashes_goes_to_pytest(given, model, rest):
+    parsed = parse(["local", *given])
+    assert (parsed.model, parsed.arguments) == (model, rest)
 
 
 def test_one_command_serves_asks_records_and_stops(fake, tmp_path):

@@ -46,7 +46,9 @@ def run_pytest(arguments: Sequence[str], *, alone: bool, goes_on: Callable[[], b
         environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         environ["PYTHONDONTWRITEBYTECODE"] = "1"  # the package's folder is no place for what a run leaves
         plugins = ["-p", "pytest_recording.plugin", "-p", "wise_pytest.plugin"]
-    command = [sys.executable, "-m", "pytest", *plugins, *arguments]
+    # Not from this folder: in a checkout it would be another package than the one that is installed.
+    safe = ["-P"] if alone else []
+    command = [sys.executable, *safe, "-m", "pytest", *plugins, *arguments]
     with subprocess.Popen(command, env=environ) as session:  # noqa: S603 - this Python, and no shell
         try:
             while goes_on():

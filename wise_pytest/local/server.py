@@ -44,7 +44,8 @@ BUILD = (
     'CMAKE_ARGS="-DGGML_NATIVE=OFF" pip install --force-reinstall --no-cache-dir "llama-cpp-python[server]"'
 )
 ILLEGAL_INSTRUCTION = (
-    "it was built for another processor than this one (illegal instruction); build it for this one:\n"
+    "it was built with instructions that this processor does not run (illegal instruction), as happens on "
+    "virtual machines; build it without them:\n"
     f"  {BUILD}\n"
     'add what this processor has to CMAKE_ARGS, such as "-DGGML_NATIVE=OFF -DGGML_AVX2=ON -DGGML_FMA=ON '
     '-DGGML_F16C=ON", and it is faster'
