@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.loopback import LoopbackServer
+from tests.sharing import pytest_cmdline_main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+__all__ = ["pytest_cmdline_main"]
 
 pytest_plugins = ["pytester"]
 
@@ -27,6 +30,13 @@ def _compiled_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
         yield
+
+
+@pytest.fixture(scope="module")
+def little_to_collect() -> None:
+    """Keep what other tests have left out of the collections that a module's tests ask for."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture
