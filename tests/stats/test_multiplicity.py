@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import gc
 import math
 import subprocess
 import sys
@@ -12,12 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 from wise_pytest.stats.multiplicity import holm
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _little_to_collect():
-    """Statsmodels collects garbage at every call: keep what other tests have left out of it."""
-    gc.collect()
-    gc.freeze()
+pytestmark = pytest.mark.usefixtures("little_to_collect")  # statsmodels collects garbage at every call
 
 
 def adjusted(*p_values):

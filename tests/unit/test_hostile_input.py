@@ -78,6 +78,13 @@ def sparse(path: Path, size: int) -> Path:
     return path
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees_go():
+    """A tree is a hundred thousand objects, which every collection of later tests would go through."""
+    yield
+    tree_of.cache_clear()
+
+
 @functools.cache
 def tree_of(module: str) -> ast.Module:
     return ast.parse((PACKAGE / module).read_text("utf-8"))

@@ -81,6 +81,13 @@ FORBIDDEN_CALLS = {
 }
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _trees_go():
+    """A tree is a hundred thousand objects, which every collection of later tests would go through."""
+    yield
+    parsed.cache_clear()
+
+
 @functools.cache
 def parsed(source):
     """The tree, for tests that only look at it."""

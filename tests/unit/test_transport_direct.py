@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
 ENOUGH = b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"
 
 

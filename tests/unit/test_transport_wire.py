@@ -22,6 +22,7 @@ from wise_pytest.transport.wire import Wire, WireError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+pytestmark = pytest.mark.usefixtures("little_to_collect")
 GOOD = completion("Fine.")
 
 
