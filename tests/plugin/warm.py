@@ -2,16 +2,17 @@
 
 Loading takes three quarters of a small session's time, and a thousand runs load
 the same. The process that is forked has imported the package and what it uses,
-and has done nothing else; each run has a process of its own, with its own
-folder, environment, arguments and streams. What a new Python would load, and
-when, is for ``tests/unit/test_import_cost.py`` to hold; tests that are marked
-slow start a new one each time.
+has compiled the page's template, and has done nothing else; each run has a
+process of its own, with its own folder, environment, arguments and streams.
+What a new Python would load, and when, is for ``tests/unit/test_import_cost.py``
+to hold; tests that are marked slow start a new one each time.
 
 This file is the server, as a script, and what asks it, as a module.
 """
 
 from __future__ import annotations
 
+import atexit
 import gc
 import importlib
 import json
@@ -21,7 +22,8 @@ import socket
 import subprocess
 import sys
 import tempfile
-from typing import TYPE_CHECKING, Any, TextIO
+import threading
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import pytest
 
@@ -106,6 +108,9 @@ class Loading:
         for module in pkgutil.walk_packages(wise_pytest.__path__, "wise_pytest."):
             if not module.name.startswith("wise_pytest.demo"):
                 importlib.import_module(module.name)
+        from wise_pytest.report.html.page import page_template
+
+        page_template()  # compiling it takes a quarter of the time of a small run
         return 0
 
 
@@ -151,7 +156,21 @@ def become(asked: Mapping[str, Any]) -> None:
     path = [asked["cwd"], *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
     sys.path[:0] = path
     sys.argv = ["-c", *asked["arguments"]]
-    exec(asked["code"], {"__name__": "__main__"})
+    try:
+        exec(asked["code"], {"__name__": "__main__"})
+    except SystemExit as ended:
+        if not isinstance(ended.code, int):
+            raise
+        leave(ended.code)
+
+
+def leave(status: int) -> NoReturn:
+    """End as Python does, but for taking everything apart: that copies all that is shared with the server."""
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def main() -> None:
