@@ -164,9 +164,7 @@ class Project:
         internal error only if pytest itself ``may_break``.
         """
         before = self.run_folders()
-        self._n_runs += 1
-        temporary = f"--basetemp={self.path / f'runpytest-{self._n_runs}'}"
-        command = (temporary, *self._plugins(loads), *arguments)
+        command = (self._temporary(), *self._plugins(loads), *arguments)
         status, output = self._python(PYTEST, command, timeout_s=timeout_s, new=bool(loads))
         text = ANSI.sub("", output)
         assert may_break or "INTERNALERROR" not in text, text
@@ -175,7 +173,8 @@ class Project:
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
         """Start pytest as the leader of a process group, to be ended from outside."""
-        command = [sys.executable, "-c", INTERRUPTIBLE_PYTEST, *self._plugins(), *arguments]
+        python = [sys.executable, "-c", INTERRUPTIBLE_PYTEST]
+        command = [*python, self._temporary(), *self._plugins(), *arguments]
         with (self.path / "started.log").open("wb") as log:
             return subprocess.Popen(
                 command, cwd=self.path, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
@@ -243,6 +242,11 @@ class Project:
         shown = [path.read_text("utf-8") for path in outputs]
         print(*shown, sep="\n")  # noqa: T201 - pytest shows it where a test fails
         return status, "\n".join("\n".join(text.splitlines()) for text in shown)
+
+    def _temporary(self) -> str:
+        """Temporary folders in the project: where all have theirs, pytest clears away those of others."""
+        self._n_runs += 1
+        return f"--basetemp={self.path / f'runpytest-{self._n_runs}'}"
 
     def _plugins(self, loads: Sequence[str] = ()) -> list[str]:
         return [part for name in UNRELATED_PLUGINS if name not in loads for part in ("-p", f"no:{name}")]
