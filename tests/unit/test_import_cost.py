@@ -146,9 +146,8 @@ def test_importing_the_plugin_loads_next_to_nothing():
     assert own(loaded) <= IDLE
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
+def test_what_a_run_needs_before_its_first_test_is_light():
+    modules = (
         "wise_pytest",
         "wise_pytest.cli",
         "wise_pytest.options",
@@ -163,10 +162,8 @@ def test_importing_the_plugin_loads_next_to_nothing():
         "wise_pytest.panels.catalog",
         "wise_pytest.panels.loader",
         "wise_pytest.transport.client",
-    ],
-)
-def test_what_a_run_needs_before_its_first_test_is_light(module):
-    assert heavy(modules_after(f"import {module}")) == set()
+    )
+    assert heavy(modules_after(f"import {', '.join(modules)}")) == set()
 
 
 def test_these_tests_would_see_a_heavy_import():
