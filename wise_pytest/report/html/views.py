@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from wise_pytest.report.tables import Table
 
 WITHOUT_WIDTH = "no width: all replicates are alike, which is no certainty"
-_LONG = 48
+_LONG = 60
 """Characters from which on a cell may break its line."""
 
 
