@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 MARKER = "wise"
 FIXTURE = "wise"
+NO_FIXTURE = f"a panel's test takes the fixture {FIXTURE!r} as an argument"
 NO_MODEL = (
     "no model is chosen: pass --model NAME (--wise-model, where another plugin has that option), "
     "or set default_models in [tool.wise] of pyproject.toml"

@@ -13,6 +13,7 @@ import pytest
 from wise_pytest.options import (
     FIXTURE,
     MARKER,
+    NO_FIXTURE,
     NO_MODEL,
     add_options,
     claim_alias,
@@ -65,6 +66,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         hooks = metafunc.config.pluginmanager.get_plugin("wise-running")
         if hooks is not None and hooks.has_models:
             hooks.parametrize(metafunc, marker)
+        elif FIXTURE not in metafunc.fixturenames:
+            raise pytest.Collector.CollectError(NO_FIXTURE)
 
 
 @pytest.fixture

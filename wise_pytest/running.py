@@ -20,7 +20,7 @@ from wise_pytest.comparing import open_baseline
 from wise_pytest.errors import BudgetReached, ConfigError, OptionError, TechnicalError, WiseError
 from wise_pytest.files import reason_of
 from wise_pytest.naming import slug
-from wise_pytest.options import FIXTURE, MARKER
+from wise_pytest.options import FIXTURE, MARKER, NO_FIXTURE, NO_MODEL
 from wise_pytest.panels.cells import cell_id
 from wise_pytest.progress import Progress
 from wise_pytest.quoting import defuse
@@ -275,7 +275,9 @@ class RunningHooks:
         if self._problem is not None:
             return
         try:
-            for item in session.items:
+            if not self.has_models and self._session.settings.plan_only:
+                raise OptionError(f"--wise-plan: {NO_MODEL}")
+            for item in session.items if self.has_models else ():
                 if item.get_closest_marker(MARKER) is not None and FIXTURE not in _params_of(item):
                     raise OptionError(
                         f"{item.nodeid}: a panel's test is a function, or a method of a plain class; "
@@ -533,7 +535,7 @@ def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:
     if len(marker.args) != 1 or marker.kwargs or not isinstance(marker.args[0], str):
         raise OptionError(f"@pytest.mark.{MARKER} takes the id of one panel, such as 'exact_count'")
     if FIXTURE not in metafunc.fixturenames:
-        raise OptionError(f"a panel's test takes the fixture {FIXTURE!r} as an argument")
+        raise OptionError(NO_FIXTURE)
     return marker.args[0]
 
 

@@ -121,7 +121,7 @@ class Settings:
 
 
 def read_settings(config: pytest.Config) -> Settings | None:
-    """Check all options and build the settings; ``None`` where no model is chosen.
+    """Check all options and build the settings; ``None`` where nothing of this package is asked for.
 
     Raises
     ------

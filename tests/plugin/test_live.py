@@ -27,6 +27,7 @@ from tests.plugin.harness import (
     wait_until,
     without_run,
 )
+from wise_pytest.panels.loader import bundled_items
 
 if TYPE_CHECKING:
     from tests.loopback import Received
@@ -69,6 +70,19 @@ class Slowing:
             is_slow = self._n > 4
         if is_slow:
             time.sleep(5)  # less than the six seconds that workers have for it
+
+
+class FlaggedFirst:
+    """A script of a provider that objects to what the first item's prompt says."""
+
+    def __init__(self) -> None:
+        self.n = 0
+
+    def __call__(self, request: Received, n: int) -> Any:  # noqa: ARG002 - a script's signature
+        if bundled_items()[0].task not in str(request.prompt):
+            return None
+        self.n += 1
+        return Answer(error("content violates usage guidelines"), status=403)
 
 
 def live(server: LoopbackServer, *options: str, items: int = 6, repetitions: int = 1) -> list[str]:
@@ -167,6 +181,19 @@ def test_a_refused_key_is_not_tried_for_every_cell(project: Project, server: Loo
     # The next run asks for all of it.
     server.script = None
     assert project.run(*live(server, items=10)).status == 0
+
+
+def test_a_prompt_that_a_provider_objects_to_costs_no_other_cell(project: Project, server: LoopbackServer):
+    """403 may be about one prompt, be it the first."""
+    flagged = server.script = FlaggedFirst()
+    for _ in range(2):  # the second run asks for these cells alone
+        run = project.run(*live(server, "--wise-concurrency", "4", items=10))
+        assert run.status == 1
+        errors = [row for row in run.rows if row["status"] == "error"]
+        assert {row["item"] for row in errors} == {"i001"}
+        assert len(run.rows) == 20
+        assert len(errors) == 2
+    assert flagged.n == 2 * 2
 
 
 def test_a_dead_endpoint_ends_a_run_soon(project: Project, server: LoopbackServer):

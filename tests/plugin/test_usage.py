@@ -230,19 +230,33 @@ def test_a_recordings_folder_that_cannot_be_written(project: Project):
     assert project.files() == before
 
 
+@pytest.mark.parametrize("asked", [(), ("--wise-max-gap", "20"), ("-o", "wise_max_gap=20")])
 def test_without_a_model_a_panels_test_is_an_error_that_names_the_option(
-    project: Project, mode: tuple[str, ...]
+    project: Project, mode: tuple[str, ...], asked: tuple[str, ...]
 ):
     """The other tests of a repository are not to be stopped by one file."""
     project.write("test_other.py", "def test_other(): pass\n")
     before = project.files()
-    run = project.run(*mode)
+    run = project.run(*mode, *asked)
     assert run.status == 1
     assert run.counts == {"error": 1, "passed": 1}
     assert "no model is chosen: pass --model NAME" in run.flat
     assert "wise_pytest/plugin.py" not in run.text
     assert "site-packages" not in run.text
     assert project.files() == before
+
+
+def test_without_a_model_there_is_no_plan(project: Project, mode: tuple[str, ...]):
+    run = project.run("--wise-plan", *mode)
+    assert run.status == 4
+    assert "--wise-plan: no model is chosen: pass --model NAME" in one_line(run.text)
+
+
+def test_a_panels_test_without_the_fixture_never_passes(project: Project):
+    project.write("test_x.py", "import pytest\n\n@pytest.mark.wise('exact_count')\ndef test_it(): pass\n")
+    run = project.run("test_x.py")
+    assert run.status == 2
+    assert "a panel's test takes the fixture 'wise' as an argument" in run.flat
 
 
 MARKERS = {

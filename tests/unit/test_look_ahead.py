@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -347,9 +348,10 @@ def test_a_short_outage_costs_no_cell():
 REFUSED = (
     (401, error("bad key")),
     (402, error("Insufficient Balance")),
-    (403, error("no access to this model")),
     (404, error("no such model")),
     (429, b'{"error":{"message":"no money","code":"insufficient_quota"}}'),
+    (429, b'{"error":{"code":429,"message":"limit: 0, model: x"}}'),
+    (429, b'{"error":{"code":429,"details":[{"violations":[{"quotaId":"RequestsPerDayPerModel"}]}]}}'),
     (400, b'{"error":{"code":400,"message":"no","details":[{"reason":"API_KEY_INVALID"}]}}'),
 )
 
@@ -388,7 +390,7 @@ def test_what_was_under_way_when_a_key_is_refused_is_all_that_is_asked():
     ("before", "status", "body", "n_asked"),
     [
         (1, 401, error("bad key"), 4),  # it was revoked meanwhile
-        (1, 403, error("this prompt is flagged"), 10),
+        (0, 403, error("this prompt is flagged"), 10),
         (1, 404, error("no such file"), 10),
         (0, 400, error("this prompt is too long"), 10),
         (0, 422, error("this prompt is odd"), 10),
@@ -403,6 +405,44 @@ def test_what_may_be_about_one_request_keeps_no_other_from_being_asked(before, s
             except TransportError:
                 assert n >= n_asked
         assert server.n_requests == n_asked
+
+
+class Hiccup:
+    """Three quick refusals; the others of the first eight, and all after, are good and take longer."""
+
+    def __init__(self) -> None:
+        self.lock, self.n = threading.Lock(), 0
+
+    def __call__(self, request: Any, n: int) -> Any:  # noqa: ARG002 - a script's signature
+        with self.lock:
+            self.n += 1
+            place = self.n
+        if place <= 3:
+            return Answer(error("bad key"), status=401)
+        time.sleep(0.2)
+        return completion("yes")
+
+
+def test_what_is_refused_by_mistake_is_asked_when_the_model_answers_after_all():
+    """Nothing is given up that no test has come to: an answer that was under way brings all of it back."""
+    with LoopbackServer(Hiccup()) as server, Client(FAST) as client:
+        asks = [Ask(f"q{n}", server.base_url, Limits(concurrency=8)) for n in range(60)]
+        client.expect(asks)
+        wait_until(lambda: server.n_requests == 60)
+        statuses = [take(client, ask).status for ask in asks]
+        assert server.n_requests == 60
+    assert (statuses.count(401), statuses.count(200)) == (3, 57)
+
+
+def test_what_waits_for_its_turn_is_not_sent_once_the_key_is_refused():
+    limits = Limits(concurrency=32, requests_per_minute=600)  # a tenth of a second from one to the next
+    with LoopbackServer(lambda *_: Answer(error("bad key"), status=401)) as server, Client(FAST) as client:
+        asks = [Ask(f"q{n}", server.base_url, limits) for n in range(40)]
+        client.expect(asks)
+        for ask in asks:
+            with suppress(TransportError):
+                take(client, ask)
+        assert 3 <= server.n_requests <= 5
 
 
 def test_a_key_that_is_taken_again_is_used_again():

@@ -299,3 +299,11 @@ def test_the_tables_for_people_name_every_form_of_a_tie():
     for tidy in tidy_tables():
         if WORST_FORM in tidy.columns:
             assert [WORST_FORM.value(found) for found in tidy.records(document)] == ["A"], tidy.name
+
+
+def test_every_form_is_said_only_where_every_form_has_a_rate():
+    forms = {"A": {"compliance": 0.5}, "B": {"compliance": 0.5}, "C": {"compliance": None}}
+    assert forms_said({"forms": forms, "summary": {"worst_form": "A"}}, "worst") == "A and B"
+    assert not forms_said({"forms": forms, "summary": {}}, "worst")
+    del forms["C"]
+    assert forms_said({"forms": forms, "summary": {"worst_form": "A"}}, "worst") == "every form"

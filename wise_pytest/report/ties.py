@@ -61,7 +61,9 @@ def forms_at(holder: Mapping[str, Any], end: str) -> list[str]:
 
 def forms_said(holder: Mapping[str, Any], end: str) -> str:
     """The same in words; empty where the document names none."""
-    return "every form" if all_alike(_rates(holder)) else named(forms_at(holder, end))
+    found, rates = forms_at(holder, end), _rates(holder)
+    is_all = all_alike(rates) and len(rates) == len(mapping(holder, "forms"))
+    return "every form" if found and is_all else named(found)
 
 
 def with_ties(record: Mapping[str, Any]) -> dict[str, Any]:

@@ -33,8 +33,8 @@ _EXHAUSTED = frozenset({"insufficient_quota", "exceeded_current_quota_error"})
 """Errors about money: a 429 that no patience mends."""
 _REFUSED_KEY = frozenset({401, 402})
 """Not with this key, or not before somebody pays."""
-_REFUSED_MODEL = frozenset({403, 404})
-"""Not this model, or not there; of a model that has answered before, something about one request."""
+_NOT_FOUND = 404
+"""No such model, or nothing at this address; 403 may be about what one prompt says."""
 _INVALID_KEY = "API_KEY_INVALID"
 """How Google says 401, with a 400."""
 _QUOTA_OF_NOTHING = re.compile(r"\blimit: 0(?![0-9.]*[0-9])")
@@ -73,13 +73,13 @@ def is_retryable(status: int, body: bytes, headers: Mapping[str, str] | None = N
 def is_refused(status: int, body: bytes, *, has_answered: bool) -> bool:
     """Whether a reply says of one request what holds for every other to its model as well.
 
-    True of a key that is refused, of money that is used up, and, where the model has
-    never answered, of one that is not there.
+    True of a key that is refused, of money or a quota that is used up, and, where the
+    model has never answered, of one that is not there.
     """
-    if status in _REFUSED_KEY or (status in _REFUSED_MODEL and not has_answered):
+    if status in _REFUSED_KEY or (status == _NOT_FOUND and not has_answered):
         return True
     if status == _TOO_MANY:
-        return not _EXHAUSTED.isdisjoint(error_codes(_decode(body)))
+        return _is_exhausted(_decode(body))
     return status == _BAD_REQUEST and any(
         detail.get("reason") == _INVALID_KEY for detail in error_details(_decode(body))
     )

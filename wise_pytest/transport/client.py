@@ -325,7 +325,7 @@ class Client:
         except (WiseError, OSError):
             # The tests of what was to come meet the same, and say so.
             for lane in self._lanes.values():
-                lane.coming.clear()
+                lane.forget_coming()
         finally:
             self._learning = None
         for lane in tuple(self._lanes.values()):
@@ -343,7 +343,11 @@ class Client:
 
     def _start_ahead(self, lane: Lane[_Begun]) -> bool:
         """Start the next call of those to come; ``False`` if it need not be asked."""
-        begun = self._next_ahead(lane.coming.popleft())
+        call = lane.coming.popleft()
+        if lane.standings[call.model].is_refused:
+            lane.set_aside.append(call)
+            return False
+        begun = self._next_ahead(call)
         if begun is None:
             return False
         self._start(begun, lane)
@@ -414,7 +418,7 @@ class Client:
         if self._stopped is None:
             self._stopped = reason
         for lane in self._lanes.values():
-            lane.coming.clear()
+            lane.forget_coming()
             while lane.urgent:
                 lane.urgent.popleft().done.set_exception(self._stopped)
             while lane.returning:

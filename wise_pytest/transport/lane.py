@@ -146,7 +146,7 @@ class Standing:
 
     has_answered: bool = False
     refusals: int = 0
-    """Replies since the last answer that would be the same to any call."""
+    """Replies in a row that would be the same to any call."""
     status: int = 0
     """HTTP's code of the last of them."""
 
@@ -157,6 +157,8 @@ class Standing:
         elif is_refused(status, body, has_answered=self.has_answered):
             self.refusals += 1
             self.status = status
+        else:
+            self.refusals = 0
 
     @property
     def is_refused(self) -> bool:
@@ -178,6 +180,8 @@ class Lane(Generic[Waiting]):
     """Calls that a test is waiting for."""
     coming: deque[Call] = field(default_factory=deque)
     """Calls of tests that are certain to come, in their order."""
+    set_aside: list[Call] = field(default_factory=list)
+    """Those to models that are refused, for the case that one answers after all."""
     n_open: int = 0
     """Calls that were started and have no end yet, those that pause between two tries included."""
     in_flight: int = 0
@@ -191,6 +195,11 @@ class Lane(Generic[Waiting]):
 
     def __post_init__(self) -> None:
         self.window = float(self.limits.concurrency)
+
+    def forget_coming(self) -> None:
+        """Ask for nothing that no test waits for."""
+        self.coming.clear()
+        self.set_aside.clear()
 
     def unschedule(self) -> None:
         """Forget that somebody is to look at the lane again later."""
@@ -234,6 +243,15 @@ class Lane(Generic[Waiting]):
     def closed(self) -> None:
         """Count a call that has come to its end."""
         self.n_open -= 1
+
+    def final(self, model: str, status: int, body: bytes) -> None:
+        """Learn from a call's final reply how its model is served."""
+        standing = self.standings[model]
+        was_refused = standing.is_refused
+        standing.heard(status, body)
+        if was_refused and not standing.is_refused:
+            self.coming.extendleft(reversed([call for call in self.set_aside if call.model == model]))
+            self.set_aside = [call for call in self.set_aside if call.model != model]
 
     def pause(self, seconds: float, now: float) -> None:
         """Start nothing for some time: the provider has asked for it."""

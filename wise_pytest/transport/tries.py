@@ -117,7 +117,7 @@ class Tries:
                 arrived_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             )
             if pause_s is None:
-                self._standing.heard(outcome.status, body)
+                self.lane.final(self.call.model, outcome.status, body)
                 # Recorded before its place is given on: a kill never costs more calls than have a place.
                 return self._settled(response)
             # An empty body, or an error in a success, may have been charged for.
@@ -175,7 +175,7 @@ class Tries:
     async def _provider(self) -> Permit:
         """Wait while the provider is down or has asked for a pause, and for a place in its window."""
         health, standing = self.lane.health, self._standing
-        if standing.is_refused and self._n == 0:
+        if self._is_refused():
             raise TransportError(
                 f"{shown(self.request)}: not asked, since {MAX_REFUSALS} calls of this model in a row were "
                 f"refused with HTTP {standing.status}"
@@ -197,6 +197,10 @@ class Tries:
             self._has_place = True
         return permit
 
+    def _is_refused(self) -> bool:
+        """Whether the model was refused to others before this call was first sent."""
+        return self._n == 0 and self._standing.is_refused
+
     @property
     def _standing(self) -> Standing:
         return self.lane.standings[self.call.model]
@@ -216,7 +220,7 @@ class Tries:
         -------
         bool
             Whether to send now. Waiting may have taken long: if the provider has
-            asked for a pause meanwhile, or has gone down, all of it is given back.
+            asked for a pause meanwhile, has gone down or refuses the model, all of it is given back.
         """
         call, limits = self.call, self.call.limits
         n_tokens = call.most.input_tokens + call.most.output_tokens
@@ -247,7 +251,7 @@ class Tries:
             self._settle(None)
             self._leave_shared()
             raise closed()
-        if self._is_paused() or not self.lane.health.holds(permit):
+        if self._is_paused() or not self.lane.health.holds(permit) or self._is_refused():
             self._settle(None)
             self._leave_shared()
             return False
