@@ -58,9 +58,10 @@ class Crowd:
 
 
 class Slowing:
-    """A script that answers four requests at once, and others after a while in which much can be done."""
+    """A script that answers four requests at once, and others when they are released."""
 
     def __init__(self) -> None:
+        self._released = threading.Event()
         self._n = 0
         self._lock = threading.Lock()
 
@@ -69,7 +70,11 @@ class Slowing:
             self._n += 1
             is_slow = self._n > 4
         if is_slow:
-            time.sleep(5)  # less than the six seconds that workers have for it
+            self._released.wait(60)
+
+    def release_soon(self) -> None:
+        """Answer in a while, in which much can be done; it is less than the six seconds that workers have."""
+        threading.Timer(4, self._released.set).start()
 
 
 class FlaggedFirst:
@@ -240,11 +245,12 @@ def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
     project: Project, server: LoopbackServer, mode: tuple[str, ...], how: signal.Signals
 ):
     """Nothing new is asked after it, and what is under way is recorded, and counted as spent."""
-    server.script = Slowing()
+    slowing = server.script = Slowing()
     command = live(server, "--wise-concurrency", "4", *mode, items=20)
     process = project.start(*command)
     asked = 8
     wait_until(lambda: server.n_requests == asked)
+    slowing.release_soon()
     ended = project.end(process, how)
     assert ended.status == 2, ended.text
     recorded = project.packs()["exact_count/m.jsonl"][1:]
@@ -266,11 +272,12 @@ def test_ctrl_c_waits_for_what_is_under_way_and_records_it(
 @pytest.mark.slow
 def test_a_controller_that_alone_is_interrupted_stops_its_workers(project: Project, server: LoopbackServer):
     """As by ``kill -INT`` of the one process that is known: the workers get no signal."""
-    server.script = Slowing()
+    slowing = server.script = Slowing()
     command = live(server, "--wise-concurrency", "4", "-n", "2", items=20)
     process = project.start(*command)
     asked = 8
     wait_until(lambda: server.n_requests == asked)
+    slowing.release_soon()
     os.kill(process.pid, signal.SIGINT)
     ended = project.ended(process)
     assert ended.status == 2, ended.text

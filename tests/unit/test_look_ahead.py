@@ -90,8 +90,8 @@ def take(client: Client, ask: Ask) -> Response:
     return client.send(ask.request(), ask)
 
 
-def wait_until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 5
+def wait_until(condition: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.005)
@@ -428,7 +428,7 @@ def test_what_is_refused_by_mistake_is_asked_when_the_model_answers_after_all():
     with LoopbackServer(Hiccup()) as server, Client(FAST) as client:
         asks = [Ask(f"q{n}", server.base_url, Limits(concurrency=8)) for n in range(60)]
         client.expect(asks)
-        wait_until(lambda: server.n_requests == 60)
+        wait_until(lambda: server.n_requests == 60, seconds=30)
         statuses = [take(client, ask).status for ask in asks]
         assert server.n_requests == 60
     assert (statuses.count(401), statuses.count(200)) == (3, 57)

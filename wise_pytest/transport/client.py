@@ -263,6 +263,7 @@ class Client:
             lane = self._lane(call)
             lane.urgent.append(begun)
             self._pump(lane)
+        begun.is_awaited = True
         begun.done.add_done_callback(partial(self._hand_over, call.key, waiting))
 
     def _hand_over(self, key: Hashable, waiting: Future[Response], done: Future[Response]) -> None:
@@ -392,7 +393,12 @@ class Client:
             self._stop(error)
             begun.done.set_exception(error)
         except Exception as error:  # noqa: BLE001 - whatever it is, it belongs to the test that waits
-            begun.done.set_exception(error)
+            if tries.was_sent or begun.is_awaited or not lane.standings[begun.call.model].is_refused:
+                begun.done.set_exception(error)
+            else:  # as if it had not been started
+                with self._lock:
+                    self._begun.pop(begun.call.key, None)
+                lane.set_aside.append(begun.call)
         finally:
             lane.closed()
             tries.leave()
@@ -443,6 +449,8 @@ class _Begun:
 
     call: Call
     done: Future[Response] = field(default_factory=Future)
+    is_awaited: bool = False
+    """Whether a test has come to it."""
     tries: Tries | None = None
     task: asyncio.Task[None] | None = None
 

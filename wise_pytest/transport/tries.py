@@ -70,6 +70,11 @@ class Tries:
     _permit: Permit | None = None
     """To ask this provider now."""
 
+    @property
+    def was_sent(self) -> bool:
+        """Whether anything has been sent for the call."""
+        return self._n > 0
+
     async def final_reply(self) -> Response:
         """The final reply, recorded and paid for.
 
