@@ -20,8 +20,7 @@ pytest_plugins = ["pytester"]
 
 def pytest_collection_finish() -> None:
     """Keep the garbage collector off what lives to the end: some tests ask it to go through everything."""
-    gc.collect()
-    gc.freeze()
+    _collect_no_more()
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,6 +34,11 @@ def _compiled_once() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def little_to_collect() -> None:
     """Keep what other tests have left out of the collections that a module's tests ask for."""
+    _collect_no_more()
+
+
+def _collect_no_more() -> None:
+    """Take whatever there is now for needed to the end."""
     gc.collect()
     gc.freeze()
 

@@ -63,8 +63,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrize a panel's test over model × item × form × repetition."""
     marker = metafunc.definition.get_closest_marker(MARKER)
     if marker is not None:
-        hooks = metafunc.config.pluginmanager.get_plugin("wise-running")
-        if hooks is not None and hooks.has_models:
+        hooks = _running(metafunc.config)
+        if hooks is not None:
             hooks.parametrize(metafunc, marker)
         elif FIXTURE not in metafunc.fixturenames:
             raise pytest.Collector.CollectError(NO_FIXTURE)
@@ -73,8 +73,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def wise(request: pytest.FixtureRequest, vcr: Any) -> CellRun:
     """One cell of a panel: ``wise.ask()`` calls or replays, ``wise.score(answer)`` verifies."""
-    hooks = request.config.pluginmanager.get_plugin("wise-running")
-    if request.node.get_closest_marker(MARKER) is not None and (hooks is None or not hooks.has_models):
+    hooks = _running(request.config)
+    if hooks is None and request.node.get_closest_marker(MARKER) is not None:
         # An error of this test alone: one that could not be collected would keep all others from running.
         pytest.fail(NO_MODEL, pytrace=False)
     if hooks is None or getattr(request, "param", None) is None:
@@ -83,3 +83,9 @@ def wise(request: pytest.FixtureRequest, vcr: Any) -> CellRun:
         )
     run: CellRun = hooks.cell_run(request.node, cassette=vcr)
     return run
+
+
+def _running(config: pytest.Config) -> Any:
+    """The hooks of a session for which a model is chosen, or ``None``."""
+    hooks = config.pluginmanager.get_plugin("wise-running")
+    return hooks if hooks is not None and hooks.has_models else None

@@ -55,7 +55,7 @@ from wise_pytest.xdist import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Mapping
+    from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 
     from wise_pytest.ahead import Ahead
     from wise_pytest.asking import CellRun
@@ -275,14 +275,10 @@ class RunningHooks:
         if self._problem is not None:
             return
         try:
-            if not self.has_models and self._session.settings.plan_only:
+            if self.has_models:
+                _check_cells(session.items)
+            elif self._session.settings.plan_only:
                 raise OptionError(f"--wise-plan: {NO_MODEL}")
-            for item in session.items if self.has_models else ():
-                if item.get_closest_marker(MARKER) is not None and FIXTURE not in _params_of(item):
-                    raise OptionError(
-                        f"{item.nodeid}: a panel's test is a function, or a method of a plain class; "
-                        "pytest runs this one without its cells"
-                    )
             self._session.note_selected(
                 (cell for cell in map(_cell_of, session.items) if cell is not None),
                 live=not session.config.option.collectonly,
@@ -528,6 +524,15 @@ def wind_down(config: pytest.Config, *, session: Session) -> None:
     except KeyboardInterrupt:
         # Whoever is in a hurry loses what was under way, and nothing else.
         session.close()
+
+
+def _check_cells(items: Iterable[pytest.Item]) -> None:
+    for item in items:
+        if item.get_closest_marker(MARKER) is not None and FIXTURE not in _params_of(item):
+            raise OptionError(
+                f"{item.nodeid}: a panel's test is a function, or a method of a plain class; "
+                "pytest runs this one without its cells"
+            )
 
 
 def _panel_of(metafunc: pytest.Metafunc, marker: pytest.Mark) -> str:

@@ -587,6 +587,28 @@ def test_a_bundled_model_has_the_recordings_that_are_promised(name: str):
         assert session["notes"]["weights_sha256"] == (BUNDLED[name].weights or {})["sha256"]
 
 
+def test_every_recording_is_made_as_the_document_says():
+    """Each of the file in the table, behind one of the two servers; their size and number are those told."""
+    told = (ROOT / "cassettes/README.md").read_text("utf-8")
+    size, compared = 0, 0
+    for path in sorted((ROOT / "cassettes").rglob("*.jsonl")):
+        size += path.stat().st_size
+        with path.open(encoding="ascii") as stream:
+            header = json.loads(stream.readline())
+        (panel, model), is_whole = (header["panel"], header["model"]), path.parents[1].name == "cassettes"
+        compared += header["recordings"] * (is_whole and model != "gemma-3-270m")
+        own_server = panel == "exact_count" or model == "gemma-3-270m"
+        for session in header["sessions"]:
+            assert session["decoding"] == {"max_tokens": 120, "temperature": 0.2}, path
+            assert session["notes"]["weights_sha256"] == (BUNDLED[model].weights or {})["sha256"], path
+            options = session["notes"].get("server_options", "")
+            slots = "16" if is_whole else "(4|6|8|16)"
+            pattern = rf".*llama-server of llama-cpp-python 0\.3\.36, -np {slots}, -t 1"
+            assert own_server or re.fullmatch(pattern, options), path
+    assert f"are {round(size / 1e6)} MB of text" in told
+    assert f"of its models, {compared:,} cells in" in told
+
+
 @pytest.mark.slow
 def test_a_record_mode_does_what_its_row_says(project: Project, server: LoopbackServer):
     """Three cells for each mode: recorded; never recorded; and recorded under another name of the model."""

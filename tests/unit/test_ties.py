@@ -296,9 +296,10 @@ def test_the_tables_for_people_name_every_form_of_a_tie():
     for table in shown.values():
         (row,) = table.rows
         assert dict(zip(table.columns, row, strict=True))[WORST_FORM] == "A and 2 others"
-    for tidy in tidy_tables():
-        if WORST_FORM in tidy.columns:
-            assert [WORST_FORM.value(found) for found in tidy.records(document)] == ["A"], tidy.name
+    tidy = {table.name: table for table in tidy_tables() if WORST_FORM in table.columns}
+    assert tidy.keys() == {"summary", "summary_all_models", "models"}
+    for table in tidy.values():
+        assert [WORST_FORM.value(found) for found in table.records(document)] == ["A"], table.name
 
 
 def test_every_form_is_said_only_where_every_form_has_a_rate():

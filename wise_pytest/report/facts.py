@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 from wise_pytest.report.columns import Measured, number, show, show_pair, words
 from wise_pytest.report.objects import Document, listed, mapping, panels_of
 from wise_pytest.report.tables import METRICS, Metric, judged_by
+from wise_pytest.report.ties import named
 
 _FEW = 3
 """So many panels or models are named in a line of the terminal."""
@@ -149,9 +150,7 @@ def not_recorded(document: Document, *, brief: bool = False) -> list[str]:
 
 
 def _first_of(names: Sequence[str]) -> str:
-    if len(names) <= _FEW:
-        return ", ".join(names)
-    return f"{names[0]} and {len(names) - 1} others"
+    return ", ".join(names) if len(names) <= _FEW else named(names)
 
 
 def technical(document: Document) -> Technical:

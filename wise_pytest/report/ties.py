@@ -68,9 +68,9 @@ def forms_said(holder: Mapping[str, Any], end: str) -> str:
 
 def with_ties(record: Mapping[str, Any]) -> dict[str, Any]:
     """A panel's or model's record whose summary says every form that is its best or its worst, in words."""
-    summary = mapping(record, "summary")
-    named_ones = {f"{end}_form": said for end in ("best", "worst") if (said := forms_said(record, end))}
-    return {**record, "summary": {**summary, **named_ones}} if named_ones else dict(record)
+    ends = {f"{end}_form": said for end in ("best", "worst") if (said := forms_said(record, end))}
+    # A summary that is missing is left so: a table says why.
+    return {**record, "summary": {**mapping(record, "summary"), **ends}} if ends else dict(record)
 
 
 def _rates(holder: Mapping[str, Any]) -> dict[str, float]:

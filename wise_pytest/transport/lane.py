@@ -11,6 +11,10 @@ share, so that a full window of good replies is one more.
 A lane is *down* when try after try brings no reply at all. Then nobody is sent
 but one call at a time, at growing distances, and the others wait; one that had
 replied before is waited for, one that never has is given up soon.
+
+A model is *refused* when reply after reply says what any other would: a key that
+is not taken, money that is used up. Then it is not asked any more, unless a call
+that was under way brings an answer after all.
 """
 
 from __future__ import annotations
@@ -244,7 +248,7 @@ class Lane(Generic[Waiting]):
         """Count a call that has come to its end."""
         self.n_open -= 1
 
-    def final(self, model: str, status: int, body: bytes) -> None:
+    def heard_final(self, model: str, status: int, body: bytes) -> None:
         """Learn from a call's final reply how its model is served."""
         standing = self.standings[model]
         was_refused = standing.is_refused

@@ -122,7 +122,7 @@ class Tries:
                 arrived_at=datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
             )
             if pause_s is None:
-                self.lane.final(self.call.model, outcome.status, body)
+                self.lane.heard_final(self.call.model, outcome.status, body)
                 # Recorded before its place is given on: a kill never costs more calls than have a place.
                 return self._settled(response)
             # An empty body, or an error in a success, may have been charged for.
@@ -179,11 +179,11 @@ class Tries:
 
     async def _provider(self) -> Permit:
         """Wait while the provider is down or has asked for a pause, and for a place in its window."""
-        health, standing = self.lane.health, self._standing
+        health = self.lane.health
         if self._is_refused():
             raise TransportError(
                 f"{shown(self.request)}: not asked, since {MAX_REFUSALS} calls of this model in a row were "
-                f"refused with HTTP {standing.status}"
+                f"refused with HTTP {self._standing.status}"
             )
         while (permit := self._may_try(now := time.monotonic())) is None:
             if health.given_up(now):
