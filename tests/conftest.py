@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.loopback import LoopbackServer
-from tests.sharing import pytest_cmdline_main
+from tests.sharing import pytest_cmdline_main, pytest_collection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["pytest_cmdline_main"]
+__all__ = ["pytest_cmdline_main", "pytest_collection"]
 
 pytest_plugins = ["pytester"]
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import importlib
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,12 +40,41 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
             os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection(session: pytest.Session) -> None:
+    """Let the workers of a fresh checkout compile the tests between them.
+
+    All of them collect all files in one order, so each would compile every one of
+    them, just beside the others. So each loads a share of its own first, and finds
+    the rest compiled.
+    """
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker and names_all(session.config):
+        n_workers = int(os.environ["PYTEST_XDIST_WORKER_COUNT"])
+        first = int(worker.removeprefix("gw"))
+        for path in sorted(Path(__file__).parent.rglob("test_*.py"))[first::n_workers]:
+            load(path)
+
+
+def load(path: Path) -> None:
+    """Import a file of tests as pytest will; what it raises is for pytest to find again."""
+    sys.path.insert(0, str(path.parent))
+    with contextlib.suppress(Exception, pytest.skip.Exception):
+        importlib.import_module(path.stem)
+    sys.path.remove(str(path.parent))
+
+
+def names_all(config: pytest.Config) -> bool:
+    """Whether this folder is what the command line names."""
+    paths = [config.invocation_params.dir.joinpath(arg).resolve() for arg in config.args]
+    return paths == [Path(__file__).parent]
+
+
 def is_whole(config: pytest.Config) -> bool:
     """Whether this folder is run and no part of it, with nothing said about workers."""
     option = config.option
-    paths = [config.invocation_params.dir.joinpath(arg).resolve() for arg in config.args]
     return (
-        paths == [Path(__file__).parent]
+        names_all(config)
         and getattr(option, "numprocesses", 0) is None  # without xdist there is no such option
         and option.dist == "no"
         and not (option.distload or option.tx)

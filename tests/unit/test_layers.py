@@ -243,9 +243,8 @@ def test_every_layer_of_the_design_is_there():
     assert len(SOURCES) > 50
 
 
-@pytest.mark.parametrize("module", SOURCES)
-def test_a_module_imports_only_from_the_layers_under_it(module):
-    assert violations(module, runtime_imports(module)) == []
+def test_a_module_imports_only_from_the_layers_under_it():
+    assert [wrong for module in SOURCES for wrong in violations(module, runtime_imports(module))] == []
 
 
 def test_no_two_modules_import_each_other_while_they_load():
@@ -261,12 +260,12 @@ def test_no_two_modules_import_each_other_while_they_load():
     assert graph == {}
 
 
-@pytest.mark.parametrize("module", SOURCES)
-def test_a_dependency_is_used_only_where_it_belongs(module):
-    foreign = first_parts(runtime_imports(module)) - sys.stdlib_module_names - {PACKAGE}
-    assert foreign <= THIRD_PARTY.keys()
-    place = component(module) if component(module) in RANKS else "the top"
-    assert [name for name in foreign if place not in THIRD_PARTY[name]] == []
+def test_a_dependency_is_used_only_where_it_belongs():
+    for module in SOURCES:
+        foreign = first_parts(runtime_imports(module)) - sys.stdlib_module_names - {PACKAGE}
+        assert foreign <= THIRD_PARTY.keys(), module
+        place = component(module) if component(module) in RANKS else "the top"
+        assert [name for name in foreign if place not in THIRD_PARTY[name]] == [], module
 
 
 @pytest.mark.parametrize(
@@ -310,16 +309,14 @@ def test_statistics_know_neither_pytest_nor_data_frames_even_as_types():
             assert names <= sys.stdlib_module_names | {PACKAGE, "numpy", "scipy"} | more
 
 
-@pytest.mark.parametrize("module", SOURCES)
-def test_a_module_does_nothing_that_is_not_for_it_to_do(module):
-    assert not first_parts(runtime_imports(module, runtime_only=False)) & FORBIDDEN_IMPORTS
-    tree = parsed(SOURCES[module].read_text("utf-8"))
-    called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
-    assert called & FORBIDDEN_CALLS == set()
-    assert FORBIDDEN_CALLS.isdisjoint(runtime_imports(module))
-    assert ("print" in called) <= (module == f"{PACKAGE}.commands.console")
-    assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)]
-    keywords = {
-        (word.arg, ast.unparse(word.value)) for word in ast.walk(tree) if isinstance(word, ast.keyword)
-    }
-    assert ("shell", "True") not in keywords
+def test_a_module_does_nothing_that_is_not_for_it_to_do():
+    for module, path in SOURCES.items():
+        assert not first_parts(runtime_imports(module, runtime_only=False)) & FORBIDDEN_IMPORTS, module
+        tree = parsed(path.read_text("utf-8"))
+        called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
+        assert called & FORBIDDEN_CALLS == set(), module
+        assert FORBIDDEN_CALLS.isdisjoint(runtime_imports(module)), module
+        assert ("print" in called) <= (module == f"{PACKAGE}.commands.console"), module
+        assert not [node.lineno for node in ast.walk(tree) if isinstance(node, ast.Assert)], module
+        words = [word for word in ast.walk(tree) if isinstance(word, ast.keyword)]
+        assert ("shell", "True") not in {(word.arg, ast.unparse(word.value)) for word in words}, module

@@ -169,7 +169,7 @@ def spelled(draw: st.DrawFn, text: str) -> str:
 
 
 @given(st.data(), st.text(PRINTABLE, min_size=6, max_size=24), st.text(max_size=8), st.text(max_size=8))
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 def test_no_decoded_string_holds_any_key_in_any_spelling(
     data: st.DataObject, key: str, before: str, after: str
 ):
