@@ -49,9 +49,24 @@ def shared_out(suite: pytest.Pytester, *arguments: str) -> tuple[int | str | Non
     return config.getoption("numprocesses", None), config.getoption("dist", "no")
 
 
-def test_the_whole_suite_is_run_by_two_workers_to_a_core(suite: pytest.Pytester):
-    ran = suite.runpytest_subprocess("tests", "-rP", "-p", "no:cacheprovider")
-    ran.stdout.fnmatch_lines(["*4 workers*", "run by gw?"])
+def test_the_whole_suite_is_run_by_two_workers_to_a_core_that_load_a_share_each_first(suite: pytest.Pytester):
+    files = sorted(["test_one", *(f"test_of_{n}" for n in range(6)), "test_broken"])
+    for name in files:
+        (suite.path / "tests" / f"{name}.py").write_text(
+            "import os\n"
+            f"with open({str(suite.path / 'loaded.txt')!r}, 'a') as loaded:\n"
+            f"    loaded.write(os.environ['PYTEST_XDIST_WORKER'] + ' {name}\\n')\n"
+            + ("raise OSError('will not load')\n" if name == "test_broken" else "def test_one(): pass\n")
+        )
+    ran = suite.runpytest_subprocess("tests", "-p", "no:cacheprovider")
+    ran.stdout.fnmatch_lines(["*4 workers*", "*OSError: will not load"])
+    by_worker: dict[str, list[str]] = {f"gw{n}": [] for n in range(4)}
+    for line in (suite.path / "loaded.txt").read_text().splitlines():
+        worker, name = line.split()
+        by_worker[worker].append(name)
+    for n, loaded in enumerate(by_worker.values()):
+        assert loaded[:2] == files[n::4]
+        assert set(loaded) == set(files)
 
 
 @pytest.mark.parametrize(
@@ -108,23 +123,3 @@ def test_what_is_said_of_workers_holds(
 
 def test_it_runs_without_xdist(suite: pytest.Pytester):
     assert shared_out(suite, "tests", "-p", "no:xdist.plugin") == (None, "no")
-
-
-def test_workers_load_a_share_each_before_they_collect_all(suite: pytest.Pytester):
-    files = sorted(["test_one", *(f"test_of_{n}" for n in range(6)), "test_broken"])
-    for name in files:
-        (suite.path / "tests" / f"{name}.py").write_text(
-            "import os\n"
-            f"with open({str(suite.path / 'loaded.txt')!r}, 'a') as loaded:\n"
-            f"    loaded.write(os.environ['PYTEST_XDIST_WORKER'] + ' {name}\\n')\n"
-            + ("raise OSError('will not load')\n" if name == "test_broken" else "def test_one(): pass\n")
-        )
-    ran = suite.runpytest_subprocess("tests", "-p", "no:cacheprovider")
-    ran.stdout.fnmatch_lines(["*OSError: will not load"])
-    by_worker: dict[str, list[str]] = {f"gw{n}": [] for n in range(4)}
-    for line in (suite.path / "loaded.txt").read_text().splitlines():
-        worker, name = line.split()
-        by_worker[worker].append(name)
-    for n, loaded in enumerate(by_worker.values()):
-        assert loaded[:2] == files[n::4]
-        assert set(loaded) == set(files)
