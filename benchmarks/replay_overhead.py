@@ -56,20 +56,20 @@ def main() -> None:
         folder = Path(name)
         (folder / "empty").mkdir()
         if parsed.bundled:
-            shutil.copytree(ROOT / "test_panels", folder / "panel")
+            sessions = sessions_of_one_language(folder)
             replay = ["--model", "*", "--wise-cassettes", str(ROOT / "cassettes"), "--block-network"]
-            n_tests = count_tests(folder / "panel", replay)
+            n_tests = sum(count_tests(session, replay) for session in sessions)
         else:
             (folder / "panel").mkdir()
             (folder / "panel" / "test_panel.py").write_text(PANEL_TEST, encoding="utf-8")
-            replay, n_tests = ["--model", record(folder / "panel")], CELLS
+            replay, n_tests, sessions = ["--model", record(folder / "panel")], CELLS, [folder / "panel"]
         empty = EMPTY_TEST.replace("CELLS", str(n_tests))
         (folder / "empty" / "test_empty.py").write_text(empty, encoding="utf-8")
         extra = ["-n", parsed.workers] if parsed.workers else []
         ratios = []
         for _ in range(parsed.pairs):
             empty_s = timed(folder / "empty", extra)
-            replay_s = timed(folder / "panel", [*replay, *extra])
+            replay_s = sum(timed(session, [*replay, *extra]) for session in sessions)
             ratios.append(replay_s / empty_s)
             print(f"empty {empty_s:.2f} s, replay {replay_s:.2f} s, ratio {ratios[-1]:.2f}")
     print(
@@ -77,6 +77,17 @@ def main() -> None:
         f"({n_tests} tests of a replay against as many empty ones, {parsed.pairs} pairs, "
         f"{os.cpu_count()} cores)"
     )
+
+
+def sessions_of_one_language(folder: Path) -> list[Path]:
+    """Folders with all bundled panels: those in English in one, each of the others in one of its own."""
+    shutil.copytree(ROOT / "test_panels", folder / "panel")
+    sessions = [folder / "panel"]
+    for test in sorted((folder / "panel" / "other_languages").glob("test_*.py")):
+        sessions.append(folder / test.stem)
+        sessions[-1].mkdir()
+        test.rename(sessions[-1] / test.name)
+    return sessions
 
 
 def count_tests(folder: Path, extra: list[str]) -> int:
